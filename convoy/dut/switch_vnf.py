@@ -31,6 +31,7 @@ from convoy.dut.testpmd import Testpmd
 from convoy.dut.vm import Vm
 from convoy.dut.vpp import Vpp
 from convoy.errors import InputError
+from convoy.host.process import wait_for
 from convoy.host.turns import TURN_US, in_turn
 
 VNFS: dict[str, Device] = {
@@ -129,6 +130,7 @@ class _Running(Running):
         self._cooperative = _cooperative(switch.name, vnf)
         self.in_kernel = vnf == "linux"
         self._own, self._core = _own(setup), setup.cores[0]
+        self._in_turn = False
         if self._own:
             self.notes += ("switch and VNFs have a core each",)
         elif self._cooperative:
@@ -138,6 +140,7 @@ class _Running(Running):
         elif vnf in SCHEDULED:
             self.notes += ("switch and guests share a core: the kernel's scheduler divides it",)
         else:
+            self._in_turn = True
             self.notes += (f"switch and VNFs share a core: each gets it for {TURN_US} us in turn",)
 
     def _add(self, name: str, part: Running) -> None:
@@ -149,10 +152,15 @@ class _Running(Running):
     def ready(self, deadline_s: float) -> None:
         for part in self._parts.values():
             part.ready(deadline_s)
-        threads = self.poll_threads()
-        if not self._own and not self._cooperative and not self._turns and len(threads) > 1:
-            self._kept.enter_context(in_turn(self._core, threads))
-            self._turns = True
+        if not self._in_turn or self._turns:
+            return
+
+        def polls() -> bool:  # a guest's loop begins when it has found its sockets
+            return not self.alive() or all(part.poll_threads() for part in self._parts.values())
+
+        wait_for(polls, deadline_s, "poll loops of switch and VNFs")
+        self._kept.enter_context(in_turn(self._core, self.poll_threads()))
+        self._turns = True
 
     def alive(self) -> bool:
         return all(part.alive() for part in self._parts.values())
