@@ -30,7 +30,7 @@ from convoy.dut.ovs_dpdk import OvsDpdk
 from convoy.dut.testpmd import Testpmd
 from convoy.dut.vm import Vm
 from convoy.dut.vpp import Vpp
-from convoy.errors import InputError
+from convoy.errors import ConvoyError, InputError
 from convoy.host.process import wait_for
 from convoy.host.turns import TURN_US, in_turn
 
@@ -155,11 +155,17 @@ class _Running(Running):
         if not self._in_turn or self._turns:
             return
 
+        loops: list[tuple[int, ...]] = []
+
         def polls() -> bool:  # a guest's loop begins when it has found its sockets
-            return not self.alive() or all(part.poll_threads() for part in self._parts.values())
+            loops[:] = [part.poll_threads() for part in self._parts.values()]
+            return all(loops) or not self.alive()
 
         wait_for(polls, deadline_s, "poll loops of switch and VNFs")
-        self._kept.enter_context(in_turn(self._core, self.poll_threads()))
+        for name, part in self._parts.items():
+            if not part.alive():
+                raise ConvoyError(f"{name}: it ended before it polled")
+        self._kept.enter_context(in_turn(self._core, [t for each in loops for t in each]))
         self._turns = True
 
     def alive(self) -> bool:

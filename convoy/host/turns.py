@@ -4,8 +4,8 @@
 
 A program of higher priority (SCHED_FIFO, so root only) sleeps for TURN_US. Then it makes the thread
 whose turn has ended SCHED_IDLE, and the next one SCHED_OTHER. Left to the kernel, each would keep
-the core for milliseconds, and the rings between them would overflow. The program's own time, half
-of the core or less, comes on top of a turn, and is none of the device's.
+the core for milliseconds, and the rings between them would overflow. The program's own time comes
+on top of a turn, and is none of the device's.
 """
 
 import contextlib
