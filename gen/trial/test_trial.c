@@ -201,7 +201,7 @@ static void accounting_says_what_the_device_did(void **state)
 			char spec[512];
 			snprintf(spec, sizeof(spec),
 				"{\"rate_pps\": 100000, \"duration_s\": 0.1, \"tolerance\": 1, "
-				"\"drain_s\": 0.5%s}",
+				"\"drain_s\": 0.15%s}",
 				rows[i].more);
 			result = try(world, spec);
 			assert_int_equal(count(result, "received_pkts") +
