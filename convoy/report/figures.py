@@ -13,6 +13,7 @@ from convoy import reference
 from convoy.report.applications import Served
 from convoy.report.document import Figure
 from convoy.report.findings import size_name
+from convoy.report.line_rate import LINE_RATES_GBPS, line_rate_pps
 from convoy.report.packets import Delay
 from convoy.report.papers import RATIO
 from convoy.report.plots import MOST_LINES, Line, draw, empty
@@ -22,6 +23,7 @@ from convoy.report.run_data import Run
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
 MPPS = {"title": "Mpps", "rangemode": "tozero"}
 SIZES = "frame size, bytes with FCS"
+BEYOND = 1.2  # times the highest rate: so far up lines are drawn to compare with
 GBPS = {"title": "Gb/s", "rangemode": "tozero"}
 
 
@@ -46,6 +48,7 @@ def _lines(
     values: Callable[[T], Sequence[float]],
     x: str,
     y: dict[str, Any],
+    guides: Sequence[Line] = (),
 ) -> go.Figure | None:
     """Return medians and extremes, a line for each device; None: there is one point only."""
     mine = [row for row in rows if values(row)]
@@ -65,15 +68,35 @@ def _lines(
         )
         for (part, name), line in groups.items()
     ]
-    return draw(lines, _category(x, points), y, run.names(scenario))
+    return draw(lines, _category(x, points), y, run.names(scenario), guides)
 
 
-def _mpps(row: Row) -> list[float]:
-    return [rate / 1e6 for rate in row.rates_pps]
+Unit = Callable[[float, Row], float]  # of a rate in packets per second, of a row's frames
 
 
-def _gbps(row: Row) -> list[float]:
-    return [rate * (row.frame_bytes or 0) * 8 / 1e9 for rate in row.rates_pps]
+def _mpps(rate_pps: float, _: Row) -> float:
+    return rate_pps / 1e6
+
+
+def _gbps(rate_pps: float, row: Row) -> float:
+    return rate_pps * (row.frame_bytes or 0) * 8 / 1e9
+
+
+def _rates_in(unit: Unit) -> Callable[[Row], list[float]]:
+    return lambda row: [unit(rate, row) for rate in row.rates_pps]
+
+
+def _line_rates(rows: Sequence[Row], unit: Unit) -> list[Line]:
+    """Return what Ethernet lines carry of the rows' frame sizes, as far as a row comes near."""
+    rows = [row for row in rows if row.rates_pps and row.frame_bytes]
+    top = max((unit(rate, row) for row in rows for rate in row.rates_pps), default=0.0)
+    lines = []
+    for gbps in LINE_RATES_GBPS:
+        full = {row.size: unit(line_rate_pps(gbps, row.frame_bytes or 0), row) for row in rows}
+        shown = {size: value for size, value in full.items() if value <= BEYOND * top}
+        if shown:
+            lines.append(Line(f"{gbps} Gb/s line rate", list(shown), list(shown.values())))
+    return lines
 
 
 def _rates(run: Run, name: str) -> Iterator[tuple[go.Figure | None, str]]:
@@ -82,16 +105,20 @@ def _rates(run: Run, name: str) -> Iterator[tuple[go.Figure | None, str]]:
     full = [row for row in rows if row.contends]
     size, setup = attrgetter("size"), attrgetter("setup")
     sizes = list(dict.fromkeys(map(size, run.of(name))))
+    mpps = _rates_in(_mpps)
     if run.scenarios[name].figure.x == "setup":
         two = [row for row in full if row.size in sizes[:2]]
-        plot = _lines(run, name, two, setup, lambda row: size_name(row.size), _mpps, "setup", MPPS)
+        plot = _lines(run, name, two, setup, lambda row: size_name(row.size), mpps, "setup", MPPS)
         yield plot, "Rate by setup."
     else:
-        yield _lines(run, name, full, size, setup, _mpps, SIZES, MPPS), "Rate by frame size."
-        yield _lines(run, name, full, size, setup, _gbps, SIZES, GBPS), "The same in Gb/s."
+        lines = _line_rates(full, _mpps)
+        yield _lines(run, name, full, size, setup, mpps, SIZES, MPPS, lines), "Rate by frame size."
+        lines = _line_rates(full, _gbps)
+        plot = _lines(run, name, full, size, setup, _rates_in(_gbps), SIZES, GBPS, lines)
+        yield plot, "The same in Gb/s."
     speeds = sorted((row for row in rows if row.size in sizes[:1]), key=attrgetter("cpu_speed"))
     x = "share of the core's time (emulated speed)"
-    plot = _lines(run, name, speeds, lambda row: f"{row.cpu_speed:.0%}", setup, _mpps, x, MPPS)
+    plot = _lines(run, name, speeds, lambda row: f"{row.cpu_speed:.0%}", setup, mpps, x, MPPS)
     yield plot, "Rate by emulated CPU speed, at the first frame size."
 
 

@@ -8,6 +8,7 @@ from operator import attrgetter
 from convoy.report import changes
 from convoy.report.applications import sentences
 from convoy.report.gains import gain, pairs
+from convoy.report.line_rate import LINE_RATES_GBPS, line_rate_pps
 from convoy.report.noise import Difference, critical, paired
 from convoy.report.rates import expected_pps, host_states
 from convoy.report.row import Row
@@ -101,6 +102,34 @@ def _compared(run: Run, scenario: str) -> list[str]:
                 others.append(f"{times(difference, noise)} {row.name} ({mpps(row)})")
         lines.append(text + (": " + "; ".join(others) if others else "") + ".")
     return lines
+
+
+def _reached(rows: Sequence[Row]) -> str:
+    """Return which line rates a device reaches, from which frame size on."""
+    from_size: dict[str, list[str]] = {}
+    for gbps in LINE_RATES_GBPS:
+        least = None
+        for row in sorted(rows, key=lambda row: -(row.frame_bytes or 0)):
+            if (row.rate_pps or 0) < line_rate_pps(gbps, row.frame_bytes or 0):
+                break
+            least = row
+        if least is not None:
+            from_size.setdefault(size_name(least.size), []).append(str(gbps))
+    each = [f"{' and '.join(rates)} Gb/s from {size} on" for size, rates in from_size.items()]
+    return ", ".join(each) or "not 1 Gb/s"
+
+
+def _line_rates(run: Run, scenario: str) -> Iterator[str]:
+    """Yield, for each setup with several frame sizes, which lines of Ethernet each device fills."""
+    setups: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    for row in run.of(scenario):
+        if row.contends and row.rate_pps and row.frame_bytes:
+            devices = setups.setdefault((row.run, row.setup), {})
+            devices.setdefault(row.name, []).append(row)
+    for (_, setup), devices in setups.items():
+        each = [f"{name} {_reached(rows)}" for name, rows in devices.items() if len(rows) > 1]
+        if each:
+            yield f"{_setup(run, scenario, setup)}, line rate is reached: {'; '.join(each)}."
 
 
 def _halfway(run: Run, scenario: str) -> list[str]:
@@ -260,7 +289,8 @@ def _failures(run: Run, scenario: str) -> list[str]:
 def of_scenario(run: Run, scenario: str) -> list[str]:
     """Return the sentences about one scenario."""
     lines = _compared(run, scenario) + _delays(run, scenario)[:12]
-    lines += [*_cpu(run, scenario), *_stages(run, scenario), *changes.sentences(run, scenario)]
+    lines += [*_line_rates(run, scenario), *_cpu(run, scenario), *_stages(run, scenario)]
+    lines += changes.sentences(run, scenario)
     lines += [*_bare(run, scenario), *_in_convoys(run, scenario), *_noise(run, scenario)]
     lines += sentences(run.served(scenario))
     return lines + _ports(run.of(scenario)) + _failures(run, scenario)

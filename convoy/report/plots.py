@@ -16,6 +16,7 @@ COLORS = (
     "#0b5cad", "#e08e0b", "#2a9d8f", "#b5446e", "#6a4c93", "#7a9e3f", "#1c2733", "#8a94a0",
 )  # fmt: skip
 DASHES = ("solid", "dash", "dot", "dashdot")
+_DASHES_OF_GUIDES = ("dot", "dash", "dashdot", "longdash")
 _AXIS = {
     "gridcolor": "#e8edf1", "linecolor": "#5c6b7a", "zeroline": False, "ticks": "outside",
     "tickcolor": "#5c6b7a", "automargin": True, "exponentformat": "SI",
@@ -71,18 +72,23 @@ class Line:
 
 
 def draw(
-    lines: Sequence[Line], x: dict[str, Any], y: dict[str, Any], names: Sequence[str] = ()
+    lines: Sequence[Line],
+    x: dict[str, Any],
+    y: dict[str, Any],
+    names: Sequence[str] = (),
+    guides: Sequence[Line] = (),
 ) -> go.Figure | None:
     """Return the lines as one figure; None: there is none.
 
     names: who may be in it, in an order that gives everybody the same colour in each figure.
+    guides: nobody's, drawn thin and grey in each set of axes, to compare with.
     """
     if not lines:
         return None
     order = list(dict.fromkeys((*names, *(line.name for line in lines))))
     parts = list(dict.fromkeys(line.of for line in lines))
     if len(lines) > MOST_LINES:
-        return _small_multiples(lines, x, y, order, parts)
+        return _small_multiples(lines, x, y, order, parts, guides)
     figure = empty(xaxis=x, yaxis=y, showlegend=True)
     shown = [name for name in order if any(line.name == name for line in lines)]
     for line in lines:
@@ -95,7 +101,14 @@ def draw(
             many, few = few, many
         style = {"color": _pick(COLORS, *many), "dash": _pick(DASHES, *few)}
         figure.add_trace(line.trace(label or line.name, style))
+    figure.add_traces([_guide(guide, i) for i, guide in enumerate(guides)])
     return figure
+
+
+def _guide(guide: Line, number: int) -> go.Scatter:
+    dash = _DASHES_OF_GUIDES[number % len(_DASHES_OF_GUIDES)]
+    style = {"color": "#8a94a0", "width": 1, "dash": dash}
+    return guide.trace(guide.name, style).update(mode="lines")
 
 
 def _pick(among: Sequence[str], names: list[str], name: str) -> str:
@@ -108,6 +121,7 @@ def _small_multiples(
     y: dict[str, Any],
     order: list[str],
     parts: list[str],
+    guides: Sequence[Line],
 ) -> go.Figure:
     """Return a panel for each thing measured, or, where those hold too many, for each device."""
     by_part = max(sum(line.of == part for line in lines) for part in parts) <= MOST_LINES
@@ -127,6 +141,10 @@ def _small_multiples(
         trace = line.trace(label, {"color": color}).update(showlegend=label not in seen)
         figure.add_trace(trace, row=at // across + 1, col=at % across + 1)
         seen.add(label)
+    for at in range(len(panels) if guides else 0):
+        for i, guide in enumerate(guides):
+            trace = _guide(guide, i).update(showlegend=at == 0)
+            figure.add_trace(trace, row=at // across + 1, col=at % across + 1)
     figure.update_xaxes({key: value for key, value in x.items() if key != "title"})
     figure.update_yaxes({key: value for key, value in y.items() if key != "title"})
     figure.update_layout(

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from convoy.report.ledger.model import APPLICATIONS, ProgramFigure, Quantity
+from convoy.report.line_rate import line_gbps
 from convoy.report.packets import Delay
 from convoy.report.row import Row, median
 from convoy.report.run_data import Run
 
-PREAMBLE_AND_GAP_BYTES = 20  # of a frame on an Ethernet line, beside the frame with its FCS
 UNITS = {
     "rate": "Mpps", "line-gbps": "Gb/s on the line", "saturation": "Mpps",
     "per-cpu-second": "M packets/CPU s", "cycles": "cycles/packet",
@@ -174,8 +174,8 @@ def _values(row: Row, quantity: Quantity) -> tuple[Mapping[int, float | None], b
     if metric == "rate":
         return {i: rate / 1e6 for i, rate in row.rounds.items()}, row.lower_bound
     if metric == "line-gbps":
-        bits = 8 * ((row.frame_bytes or 0) + PREAMBLE_AND_GAP_BYTES)
-        return {i: rate * bits / 1e9 for i, rate in row.rounds.items()}, row.lower_bound
+        frame = row.frame_bytes or 0
+        return {i: line_gbps(rate, frame) for i, rate in row.rounds.items()}, row.lower_bound
     if quantity.side is not None:
         return dict(enumerate(row.part_cycles.get(quantity.side, ()))), False
     if metric == "cycles":
