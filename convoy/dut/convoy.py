@@ -91,8 +91,9 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
         left["convoys"] = {}  # takes all
     if mode in (NATIVE, PACK):
         right["convoys"] = {"ip": OWN_IP}
-        wait = setup.options.get("wait", "0us")
-        next_hops = {"next": {"port": "right", "ip": NEXT_IP, "mac": NEXT_MAC, "wait": wait}}
+        next_hop = {"port": "right", "ip": NEXT_IP, "mac": NEXT_MAC}
+        next_hop["wait"] = setup.options.get("wait", "0us")
+        next_hops = {"next": next_hop | {"mtu": int(setup.options.get("frame", "1500"))}}
     behind = {f"vnf{i}": _port(port, datapath) for i, port in enumerate(setup.behind)}
     ports = {"left": left, **behind, "right": right}
     if behind:
@@ -373,7 +374,9 @@ class Convoy(Device):
         options={
             "link": ("vhost-user", "memif", SHARED, VETH),
             "convoys": ("no", NATIVE, PACK),
-            "wait": ("0us", "1us", "2us", "5us", "10us", "20us"),  # of the next hop
+            # Of the next hop.
+            "wait": ("0us", "1us", "2us", "5us", "10us", "20us", "100us", "1000us"),
+            "frame": ("1500", "1024", "528"),  # its mtu: 23, 16 and 8 packets of 64 B
             "datapath": (VRING, DPDK),
             "memory": ("1024", "128", "4096"),  # MiB of each process
             "idle": (POLL, "yield", "sleep"),  # what a worker without packets does

@@ -15,6 +15,7 @@ class Several(Running):
     def __init__(self, device: Device, setups: Sequence[Setup]) -> None:
         """Start one device after another. Raises ConvoyError if one does not run."""
         self._kept = ExitStack()
+        self._shares = any(setup.oversubscribed for setup in setups)
         self._each: list[Running] = []
         try:
             for setup in setups:
@@ -27,7 +28,8 @@ class Several(Running):
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         """Return what each of them has to say, once."""
-        cores = f"{len(self._each)} independent chains share a core; their poll loops yield"
+        where = "share a core; their poll loops yield" if self._shares else "have a core each"
+        cores = f"{len(self._each)} independent chains {where}"
         return (*dict.fromkeys(n for each in self._each for n in each.notes), cores)
 
     def ready(self, deadline_s: float) -> None:

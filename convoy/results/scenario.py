@@ -123,7 +123,9 @@ class SetupSpec(_Model):
         "packets that the tester sends in one frame; 0: plain packets", 0, ge=0, le=255
     )
     pacing: Pacing | None = _field("default: the scenario's", None)
-    chains: int = _field("independent chains on the device's core", 1, ge=1, le=4)
+    chains: int = _field(
+        "independent chains on the device's core; with as many `cores`, on one each", 1, ge=1, le=4
+    )
     queues: int = _field("queue pairs of each port; flows are spread over them", 1, ge=1, le=16)
     cores: int = _field("cores of the device, each with a poll loop", 1, ge=1, le=64)
     changes: Changes | None = _field(

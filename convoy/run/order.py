@@ -96,7 +96,7 @@ def setup_of(
         deployment=spec.deployment,
         options=options,
         flows=remembered,
-        oversubscribed=spec.chains > 1,
+        oversubscribed=spec.chains > spec.cores,
         spec=spec,
     )
 
@@ -120,7 +120,11 @@ def chains_of(
         return (setup_of(device, spec, kind, cores, folder),)
     # Interfaces are named after their folder's last letters.
     places = [folder / f"{folder.name[-5:]}{number}" for number in range(spec.chains)]
-    return tuple(setup_of(device, spec, kind, cores, place) for place in places)
+    own = spec.cores >= spec.chains
+    return tuple(
+        setup_of(device, spec, kind, cores[number : number + 1] if own else cores, place)
+        for number, place in enumerate(places)
+    )
 
 
 def both_ways_setup(

@@ -61,6 +61,23 @@ def test_several_are_seen_as_one(tmp_path):
     assert not both.alive()
 
 
+def test_chains_have_a_core_each_where_there_are_as_many(tmp_path):
+    spec = SetupSpec(chains=2, cores=2)
+    setups = chains_of(Dummy(), spec, "dummy", (3, 5), tmp_path)
+    assert [(setup.cores, setup.oversubscribed) for setup in setups] == [
+        ((3,), False),
+        ((5,), False),
+    ]
+    with Several(Dummy(), setups) as both:
+        assert "2 independent chains have a core each" in both.notes
+    devices = {"dummy": Dummy()}  # which does not yield, and need not
+    plan = order(
+        {"s": scenario({"2": {"chains": 2, "cores": 2}}, devices=["dummy"])}, devices, 1, 3, 1,
+        place=lambda spec: (3, 5),
+    )  # fmt: skip
+    assert [run.cores for run in plan.device_runs] == [(3, 5)]
+
+
 def test_where_the_second_does_not_start_the_first_is_stopped(tmp_path):
     started: list[Running] = []
 
