@@ -42,6 +42,7 @@ class EthdevOptions:
     counts: Path | None = None
     wait_ns: int | None = None
     across_guests: bool = False
+    networks: tuple[Path, ...] = ()
 
     def text(self) -> str:
         """Return the words of CONVOY_ETHDEV. The library checks their values."""
@@ -52,6 +53,7 @@ class EthdevOptions:
         words += _next_hop_words(self.next_hop) if self.next_hop is not None else []
         words += [f"wait={self.wait_ns}"] if self.wait_ns else []
         words += ["across=yes"] if self.across_guests else []
+        words += [f"network={','.join(map(str, self.networks))}"] if self.networks else []
         words += [f"counts={self.counts.resolve()}"] if self.counts is not None else []
         for word in words:
             if " " in word:
@@ -64,6 +66,13 @@ def _wait_ns(text: str) -> int:
         return wait_of(text)
     except ValueError as error:
         raise InputError(f"--wait: {text!r}: {error}") from error
+
+
+def _networks(paths: list[Path]) -> tuple[Path, ...]:
+    for path in paths:
+        if "," in str(path):
+            raise InputError(f"--network: {str(path)!r}: must have no comma")
+    return tuple(paths)
 
 
 def _next_hop_words(text: str) -> list[str]:
@@ -151,6 +160,13 @@ def vhost(
             "whose rules do not look at the port that a frame came by."
         ),
     ] = False,
+    network: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A socket, as the program names it, whose peer is no guest but a network: its "
+            "convoys pass as they are, in both directions. May be given several times."
+        ),
+    ] = None,
 ) -> None:
     """Convoys between a guest and a program that serves it by DPDK's vhost library.
 
@@ -169,6 +185,7 @@ def vhost(
         next_hop=next_hop,
         wait_ns=wait_ns,
         across_guests=across_guests,
+        networks=_networks(network or []),
     )
     environment = {**os.environ, "CONVOY_VHOST": options.text()}
     library = need("libconvoy_vhost.so")

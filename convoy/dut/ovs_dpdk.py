@@ -12,11 +12,12 @@ Packets meet caches before they meet rules: EMC (exact, 8,192 flows of a poll th
 With the option `convoys=vhost` libconvoy_vhost.so is preloaded: what guests send reaches the switch
 in convoys, convoys reach guests packet by packet. Rules then meet the convoys' own headers, so that
 there are none but from port to port; costs are of the packets that the ports count, not of convoys.
-`wait` says how long a frame that is not full waits for more of its guest's packets there.
+`wait` says how long a frame that is not full waits for more of its guest's packets there, and
+`networks` at which ports no guest is: convoys pass there as they are, as at a NIC.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convoy.chain.flow_rules import WORDS
@@ -62,6 +63,9 @@ STATED = {
 }
 
 
+NETWORKS: Mapping[str, tuple[int, ...]] = {"none": (), "left": (0,), "both": (0, 1)}
+
+
 def config(setup: Setup, caches: str) -> SwitchConfig:
     """Return how the switch runs: where its threads do, its memory, its caches."""
     return SwitchConfig(
@@ -73,11 +77,16 @@ def config(setup: Setup, caches: str) -> SwitchConfig:
     )
 
 
-def preloaded(convoys: str, wait: str = "0us") -> tuple[str, ...]:
-    """Return what goes before the switch's command. Raises InputError: not built."""
+def preloaded(convoys: str, wait: str = "0us", networks: Sequence[PortAt] = ()) -> tuple[str, ...]:
+    """Return what goes before the switch's command. Raises InputError: not built.
+
+    networks: ports whose peers are no guests; convoys pass there as they are.
+    """
     if convoys == "no":
         return ()
     words = f"{NEXT_HOP} wait={wait_of(wait)}"
+    if networks:
+        words += f" network={','.join(port.address for port in networks)}"
     return ("env", f"LD_PRELOAD={need(LIBRARY)}", f"CONVOY_VHOST={words}")
 
 
@@ -270,6 +279,7 @@ class OvsDpdk(Device):
             "caches": tuple(CACHES),
             "convoys": ("no", "vhost"),
             "wait": ("0us", "2us", "5us", "10us", "20us"),
+            "networks": tuple(NETWORKS),  # ports whose peer is no guest, but sends convoys itself
         },
     )
 
@@ -301,5 +311,7 @@ class OvsDpdk(Device):
 
     def start(self, setup: Setup) -> Running:
         """Start it, with its rules."""
-        before = preloaded(self.option(setup, "convoys"), self.option(setup, "wait"))
+        ports = (setup.left, setup.right)
+        networks = [ports[i] for i in NETWORKS[self.option(setup, "networks")]]
+        before = preloaded(self.option(setup, "convoys"), self.option(setup, "wait"), networks)
         return _Running(setup, self.option(setup, "caches"), before)

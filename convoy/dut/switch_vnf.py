@@ -75,8 +75,10 @@ def parts(switch: Device, setup: Setup) -> tuple[Setup, list[Setup]]:
         at_vnf = [PortAt(kind, address, slots=slots) for address in addresses]
         behind = [PortAt("vhost-user", address) for address in addresses]
     options = {"convoys": {"convoy": NATIVE, "testpmd": "ethdev-view"}.get(vnf, "no")}
-    # What is aggregated under the switch has another end: the node itself, or a library.
-    aggregates = convoys in (NATIVE, GUEST, BOTH) or (convoys == SWITCH and vnf == "convoy")
+    of_vnf = options if convoys in (NATIVE, GUEST, BOTH) else {}
+    if vnf == "vm":
+        of_vnf = {"guest": setup.options.get("guest", "kernel")}
+        of_vnf |= {"offloads": "no"} if convoys == SWITCH else {}
     vnfs = [
         replace(
             setup,
@@ -85,12 +87,14 @@ def parts(switch: Device, setup: Setup) -> tuple[Setup, list[Setup]]:
             right=at_vnf[2 * i + 1],
             cores=(setup.cores[(i + 1) % len(setup.cores)] if own else setup.cores[0],),
             folder=setup.folder / f"v{i}",
-            options=options if aggregates else {},
+            options=of_vnf,
             oversubscribed=not own,
         )
         for i in range(vnfs_wanted)
     ]
-    under = {"convoys": "vhost"} if convoys in (SWITCH, BOTH) else {}
+    # What a VNF sends in convoys travels inside others, which are to be opened at the right port.
+    networks = {SWITCH: "both", BOTH: "left"}
+    under = {"convoys": "vhost", "networks": networks[convoys]} if convoys in networks else {}
     return replace(
         setup,
         functions=(),
@@ -231,6 +235,7 @@ class SwitchVnf(Device):
         cores=64,
         options={
             "vnf": tuple(VNFS),
+            "guest": ("kernel", "convoy"),  # whose functions a vm has
             "convoys": ("no", NATIVE, SWITCH, GUEST, BOTH),
         },
     )
@@ -250,8 +255,6 @@ class SwitchVnf(Device):
             raise InputError(f"convoys=native: {vnf} knows no convoys; use vnf=convoy, or guest")
         if convoys in (GUEST, BOTH) and vnf != "testpmd":
             raise InputError(f"convoys={convoys}: the library goes under testpmd; use vnf=testpmd")
-        if convoys == SWITCH and vnf == "vm":
-            raise InputError("convoys=switch: a guest's kernel loses packets there; leave it out")
         if convoys == SWITCH and vnf == "linux":
             raise InputError("convoys=switch: the library's ports are vhost-user; leave it out")
         if convoys in (SWITCH, BOTH) and "convoys" not in self.switch.ability.options:

@@ -36,11 +36,11 @@ PCI = tuple(map(guest_device, range(2)))
 HUGEPAGES = 200  # of 2 MiB, of a node
 
 
-def _device(at: PortAt, mac: str, nic: str) -> qemu.NetDevice:
+def _device(at: PortAt, mac: str, nic: str, offloads: bool) -> qemu.NetDevice:
     server = at.kind == "virtio-user-server"
     kind = at.kind if at.kind == "tap" else "vhost-user-server" if server else "vhost-user"
     model = "virtio-net-pci" if nic == "virtio" else nic
-    return qemu.NetDevice(kind, at.address, mac, model)
+    return qemu.NetDevice(kind, at.address, mac, model, offloads)
 
 
 def node_plan(setup: Setup) -> dict[str, Any]:
@@ -56,7 +56,9 @@ def node_plan(setup: Setup) -> dict[str, Any]:
 class _Running(Running):
     polls_alone = False  # a virtual processor waits for QEMU's other threads
 
-    def __init__(self, setup: Setup, accelerator: str, inside: str, nic: str) -> None:
+    def __init__(
+        self, setup: Setup, accelerator: str, inside: str, nic: str, offloads: bool
+    ) -> None:
         image = kernel()
         if image is None:
             raise ConvoyError(f"not installed: {HOW}")
@@ -83,7 +85,10 @@ class _Running(Running):
             MEMORY_MB[inside],
             image,
             setup.folder / "initramfs",
-            [_device(setup.left, guest.LEFT, nic), _device(setup.right, guest.RIGHT, nic)],
+            [
+                _device(port, mac, nic, offloads)
+                for port, mac in ((setup.left, guest.LEFT), (setup.right, guest.RIGHT))
+            ],
             HUGEPAGES if inside == "convoy" else 0,
         )
         self._process = Process(command, takes_input=True)
@@ -157,6 +162,7 @@ class Vm(Device):
             "guest": ("kernel", "convoy"),
             "accelerator": ("best", "kvm", "tcg"),
             "nic": tuple(NIC_DRIVERS),
+            "offloads": ("yes", "no"),  # of virtio; libconvoy_vhost takes no guest with them
         },
     )
 
@@ -195,4 +201,6 @@ class Vm(Device):
         accelerator = self.option(setup, "accelerator")
         if accelerator == "best":
             accelerator = qemu.accelerator()
-        return _Running(setup, accelerator, self.option(setup, "guest"), self.option(setup, "nic"))
+        inside, nic = self.option(setup, "guest"), self.option(setup, "nic")
+        offloads = self.option(setup, "offloads") == "yes"
+        return _Running(setup, accelerator, inside, nic, offloads)

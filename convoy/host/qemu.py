@@ -68,12 +68,14 @@ class NetDevice:
     address: str  # the socket's path or the TAP's name
     mac: str
     model: str = "virtio-net-pci"  # by vhost-user there is no other
+    offloads: bool = True  # of virtio, as far as both ends have them
 
     def options(self, number: int, accelerator: str) -> list[str]:
         """Return QEMU's options; number: of the device, from 0."""
         slot = f"addr=0x{guest_slot(number):x}"
         vectors = _vectors(accelerator) if self.model.startswith("virtio") else ""
-        device = f"{self.model},netdev=n{number},mac={self.mac},{slot}{vectors}"
+        plain = "" if self.offloads else "".join(f",{name}=off" for name in _OFFLOADS)
+        device = f"{self.model},netdev=n{number},mac={self.mac},{slot}{vectors}{plain}"
         if self.kind == "tap":
             tap = f"tap,id=n{number},ifname={self.address},script=no,downscript=no"
             return ["-netdev", tap, "-device", device]
@@ -84,6 +86,12 @@ class NetDevice:
             "-netdev", f"vhost-user,id=n{number},chardev=c{number}",
             "-device", device,
         ]  # fmt: skip
+
+
+_OFFLOADS = (
+    "csum", "guest_csum", "gso", "guest_tso4", "guest_tso6", "guest_ecn", "guest_ufo", "host_tso4",
+    "host_tso6", "host_ecn", "host_ufo",
+)  # fmt: skip
 
 
 def _vectors(accelerator: str) -> str:

@@ -87,11 +87,11 @@ static bool read_vlan(struct cv_ethdev_config *config, const char *text)
 	return read_number(text, 0, 4094, &config->next_hop.vlan[0].tci);
 }
 
-static bool read_counts(struct cv_ethdev_config *config, const char *text)
+static bool read_text(char *to, size_t room, const char *text)
 {
-	if (strlen(text) >= sizeof(config->counts))
+	if (strlen(text) >= room)
 		return false;
-	strcpy(config->counts, text);
+	strcpy(to, text);
 	return text[0] != '\0';
 }
 
@@ -116,7 +116,9 @@ static bool read_word(
 	if (strcmp(key, "across") == 0)
 		return (config->across = strcmp(value, "yes") == 0);
 	if (strcmp(key, "counts") == 0)
-		return read_counts(config, value);
+		return read_text(config->counts, sizeof(config->counts), value);
+	if (strcmp(key, "network") == 0)
+		return read_text(config->networks, sizeof(config->networks), value);
 	*given |= OPTIONAL;
 	if (strcmp(key, "nfi") == 0)
 		return read_number(value, 0, 65535, &next_hop->nfi);
@@ -164,8 +166,8 @@ int cv_ethdev_config_read(struct cv_ethdev_config *config, const char *variable,
 			cv_error_set(error,
 				"%s: %s=%s: not a key and its value; the keys are "
 				"mode=auto|view|copy, "
-				"ports=0,1 mtu= port= wait=NANOSECONDS across=yes counts=FILE, "
-				"and of a next hop dst_mac= dst= "
+				"ports=0,1 mtu= port= wait=NANOSECONDS across=yes "
+				"network=PATH,PATH counts=FILE, and of a next hop dst_mac= dst= "
 				"src= (all three), src_mac= nfi= vlan=",
 				variable, word, value != NULL ? value : "");
 			return -EINVAL;

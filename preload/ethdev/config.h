@@ -27,6 +27,7 @@ struct cv_ethdev_config {
 	uint16_t mtu; // mtu=1500: of what is sent, bytes of the IP packet
 	uint32_t wait_ns; // wait=5000: that a frame which is not full waits at most; under a switch
 	bool across; // across=yes: for packets of any guest
+	char networks[512]; // network=PATH,PATH: sockets of peers that are networks; under a switch
 	bool fixed; // a next hop is given: everything goes there
 	struct cv_outer_config next_hop; // dst_mac= src_mac= dst= src= nfi= vlan=
 	char counts[256]; // counts=FILE: JSON, written when the program ends; "" for none

@@ -71,6 +71,10 @@ __attribute__((constructor)) static void load(void)
 	if (settings.wait_ns > 0 || settings.across)
 		cv_host_refuse(
 			NAME, CV_ETHDEV_ENV ": wait=: nothing waits here, only under a switch");
+	if (settings.networks[0] != '\0')
+		cv_host_refuse(NAME,
+			CV_ETHDEV_ENV ": network=: ports lead to networks here, only switches "
+				      "have guests beside them");
 	cv_report_begin(&settings);
 }
 

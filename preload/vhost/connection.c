@@ -147,6 +147,20 @@ static void add_queues(struct cv_connection *connection)
 	}
 }
 
+static bool is_network(const char *path)
+{
+	const size_t len = strlen(path);
+
+	for (const char *at = cv_connection_config.networks; at != NULL && *at != '\0';) {
+		const size_t word = strcspn(at, ",");
+
+		if (word == len && memcmp(at, path, len) == 0)
+			return true;
+		at += word + (at[word] == ',');
+	}
+	return false;
+}
+
 // NULL: no memory, or it has no name.
 static struct cv_connection *make(int vid)
 {
@@ -161,6 +175,7 @@ static struct cv_connection *make(int vid)
 	connection->program = connection->socket->program;
 	connection->device.vid = vid;
 	connection->device.pairs = CV_GUEST_PAIRS_MAX;
+	connection->network = is_network(path);
 	if (cv_guest_make_queues(&connection->device) != 0) {
 		free(connection);
 		return NULL;
@@ -197,6 +212,8 @@ static int new_device(int vid)
 	rte_vhost_get_negotiated_features(vid, &features);
 	if (connection->left) {
 		// It was said.
+	} else if (connection->network) {
+		log_line(connection, "a network: its convoys pass as they are");
 	} else if (features & CV_GUEST_NOT_OURS) {
 		log_line(connection,
 			"left to rte_vhost: its guest negotiated offloads (features 0x%" PRIx64

@@ -35,6 +35,7 @@ struct cv_connection {
 	const struct rte_vhost_device_ops *program; // the socket's
 	bool ours; // atomic; else rte_vhost's
 	bool left; // with all its messages, to rte_vhost: the program uses more than we validate
+	bool network; // its packets are rte_vhost's, and convoys pass as they are
 	struct cv_messages messages;
 	struct cv_truncated memory;
 	struct cv_to_guest to[CV_GUEST_PAIRS_MAX]; // under the locks of the queues
@@ -47,6 +48,7 @@ struct cv_connection_config {
 	rte_be16_t port; // UDP port of convoys
 	uint32_t wait_ns; // that a frame which is not full waits at most; 0: none does
 	bool across; // for packets of any queue, not only of the same
+	const char *networks; // sockets whose peers are networks, with commas between them
 	// rte_vhost_extern_callback_register() itself, not what the program finds.
 	int (*set_handlers)(int vid, const struct rte_vhost_user_extern_ops *ops, void *context);
 };

@@ -30,7 +30,7 @@ static int (*real_stats)(int vid, uint16_t queue, struct rte_vhost_stat *stats, 
 
 __attribute__((constructor)) static void begin(void)
 {
-	struct cv_ethdev_config config;
+	static struct cv_ethdev_config config;
 	struct cv_error error = {""};
 
 	cv_host_check(NAME);
@@ -52,6 +52,7 @@ __attribute__((constructor)) static void begin(void)
 	cv_connection_config.port = rte_cpu_to_be_16(config.port);
 	cv_connection_config.wait_ns = config.wait_ns;
 	cv_connection_config.across = config.across;
+	cv_connection_config.networks = config.networks;
 	fprintf(stderr,
 		"convoy: vhost: rte_vhost_dequeue_burst, rte_vhost_enqueue_burst of %s: %s, UDP "
 		"port %u, MTU %u\n",
@@ -104,6 +105,8 @@ static uint16_t take_theirs(
 	struct cv_from_guest other = {.port = cv_connection_config.port}; // not known by us
 
 	n = real_dequeue(vid, index, pool, frames, n);
+	if (connection != NULL && connection->network)
+		return n;
 	return cv_from_guest_sift(connection != NULL && index / 2 < CV_GUEST_PAIRS_MAX
 					  ? &connection->from[index / 2]
 					  : &other,

@@ -387,6 +387,18 @@ def test_guests_behind_a_switch(name, case, here, tmp_path: Path):
     assert "switch and guests share a core: the kernel's scheduler divides it" in notes
 
 
+@pytest.mark.parametrize("guest", ["kernel", "convoy"])
+def test_a_guest_under_open_vswitch_with_the_library(guest, here, tmp_path: Path):
+    here(device("ovs-dpdk+vnf"))
+    here(device("vm"))
+    notes = conforms(
+        device("ovs-dpdk+vnf"), "vhost-user", "router", tmp_path,
+        vnf="vm", guest=guest, convoys="switch",
+    )  # fmt: skip
+    assert any("in the guest" in note for note in notes)
+    assert any(note.startswith("packets are aggregated in the switch") for note in notes)
+
+
 @IN_TURN
 @pytest.mark.parametrize(
     ("name", "number"), [("convoy+vnf", 5), ("testpmd+vnf", 3), ("ovs-dpdk+vnf", 2), ("vpp+vnf", 2)]

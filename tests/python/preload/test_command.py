@@ -115,6 +115,7 @@ HOP = "dst_mac=02:00:00:00:00:02,dst=192.0.2.2,src=192.0.2.1"
         (["--next-hop", HOP, "--wait", "5"], "--wait: '5': write microseconds, from 0 to 1000us"),
         (["--next-hop", HOP, "--wait", "2000us"], "'2000us': write microseconds, from 0 to 1000us"),
         (["--next-hop", HOP, "--across-guests"], "--across-guests: needs --wait: how long"),
+        (["--next-hop", HOP, "--network", "/a,b"], "--network: '/a,b': must have no comma"),
     ],
 )
 def test_waits_that_make_no_sense_are_refused(options: list[str], words: str):
@@ -128,6 +129,7 @@ def test_waits_that_make_no_sense_are_refused(options: list[str], words: str):
     ("library", "words", "message"),
     [
         ("ethdev", "wait=5", "CONVOY_ETHDEV: wait=: nothing waits here, only under a switch"),
+        ("ethdev", "network=/a", "CONVOY_ETHDEV: network=: ports lead to networks here"),
         ("vhost", "wait=5", "CONVOY_VHOST: wait= needs a next hop"),
         ("vhost", f"{HOP.replace(',', ' ')} across=yes", "CONVOY_VHOST: across=yes needs wait="),
         ("vhost", f"{HOP.replace(',', ' ')} wait=1000001", "CONVOY_VHOST: wait=1000001: not a key"),
