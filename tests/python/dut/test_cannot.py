@@ -43,11 +43,6 @@ REFUSED = [
     ("testpmd+vnf", setup((functions.bridge(),), options={"convoys": "switch"}), "ovs-dpdk only"),
     (
         "ovs-dpdk+vnf",
-        setup((functions.router(10),), options={"vnf": "vm", "convoys": "switch"}),
-        "guest's kernel",
-    ),
-    (
-        "ovs-dpdk+vnf",
         setup((functions.router(10),), options={"vnf": "linux", "convoys": "switch"}),
         "ports are vhost-user",
     ),
