@@ -215,12 +215,13 @@ def latency_by_stage(run: Run, scenario: str) -> Iterator[tuple[go.Figure, str]]
 
 def percentiles(run: Run, scenario: str) -> go.Figure | None:
     """Return the latency's distribution at the load that most devices have, by percentile."""
-    first = next((row for row in run.of(scenario) if row.delays), None)
-    if first is None:
+    rows = [row for row in run.of(scenario) if any(delay.histogram_ns for delay in row.delays)]
+    if not rows:
         return None
+    first = rows[0]
     load = first.delays[min(1, len(first.delays) - 1)].load
     lines = []
-    for row in run.of(scenario):
+    for row in rows:
         delay = row.delay(load)
         if (row.setup, row.size) != (first.setup, first.size) or not row.contends or delay is None:
             continue

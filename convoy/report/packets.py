@@ -195,8 +195,14 @@ class Delay:
         return sum(count for _, count in self.histogram_ns)
 
     def quantile(self, share: float) -> float | None:
-        """Return the value that this share of the packets does not exceed."""
-        return quantile(self.histogram_ns, share)
+        """Return the value that this share of the packets does not exceed.
+
+        Of results that are kept without histograms: the median of the repeats', for 0.5 and 0.99.
+        """
+        if self.histogram_ns:
+            return quantile(self.histogram_ns, share)
+        each = {0.5: self.p50s_ns, 0.99: self.p99s_ns}.get(share)
+        return statistics.median(each) if each else None
 
     @property
     def median_loss_period(self) -> float | None:

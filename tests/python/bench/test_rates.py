@@ -7,6 +7,7 @@ import pytest
 from convoy.errors import InputError
 from convoy.report.compare import compare
 from convoy.report.findings import findings
+from convoy.report.packets import Delay
 from convoy.report.rates import expected_pps, rows
 from convoy.report.run_data import Run, read
 from convoy.results.documents import Host
@@ -108,6 +109,12 @@ def test_a_bound_agrees_with_everything_above_it(tmp_path, one, other, agrees):
     (result,) = compare(*runs)["points"]
     assert result["within_noise"] is agrees
     assert not (result["conclusive"] and (one[1] or other[1]))  # a rise over a bound is none
+
+
+def test_latency_without_a_histogram_is_the_median_of_the_rounds():
+    kept = Delay("1 Mpps", 1e6, (), (1000.0, 3000.0, 2000.0), (9000.0,), None)
+    assert [kept.quantile(share) for share in (0.5, 0.9, 0.99)] == [2000.0, None, 9000.0]
+    assert Delay("1 Mpps", 1e6, (), (), (), None).quantile(0.5) is None
 
 
 def test_a_rate_is_the_median_of_what_the_searches_found():

@@ -10,6 +10,37 @@ from pathlib import Path
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
+# For visit(): captions of figures, of those in which no line, point or bar is drawn, and columns of
+# tables that two clicks do not sort both ways: numbers, then words, then what is missing.
+LOOK = """
+const figures = [...document.querySelectorAll("figure")];
+const caption = (figure) => figure.querySelector("figcaption").textContent;
+seen.figures = figures.map(caption);
+seen.empty = figures.filter((figure) => !figure.querySelector(
+  ".cartesianlayer .point, .cartesianlayer .js-line")).map(caption);
+seen.tables = document.querySelectorAll("table.sortable").length;
+seen.unsorted = [];
+const missing = (cell) => cell.classList.contains("missing");
+const number = (cell) => cell.dataset.value === undefined ? NaN : Number(cell.dataset.value);
+const kind = (cell) => missing(cell) ? 2 : isNaN(number(cell)) ? 1 : 0;
+const words = (one, other) =>
+  one.textContent.localeCompare(other.textContent, "en", {numeric: true});
+for (const table of document.querySelectorAll("table.sortable")) {
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
+    for (const sign of head.classList.contains("number") ? [-1, 1] : [1, -1]) {
+      head.querySelector("button").click();
+      const cells = [...table.tBodies[0].rows].map((row) => row.cells[column]);
+      const wrong = cells.slice(1).some((cell, i) => {
+        const [one, other] = [cells[i], cell];
+        if (kind(one) !== kind(other)) return kind(one) > kind(other);
+        return sign * (kind(one) ? words(one, other) : number(one) - number(other)) > 0;
+      });
+      if (wrong) seen.unsorted.push(`${table.caption?.textContent}: ${head.textContent}`);
+    }
+  });
+}
+"""
+
 _WRAP = """<script>
 const problems = [];
 addEventListener("error", (event) => problems.push(event.message));
