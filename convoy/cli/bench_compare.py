@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""convoy bench compare: two runs, point by point."""
+"""convoy bench compare: two runs, point by point, and their verdicts on the papers' claims."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,9 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from convoy.cli.result import Json, Result
+from convoy.host.programs import LEDGER, SCENARIOS
 from convoy.report.compare import compare
+from convoy.report.ledger.agreement import verdicts
 from convoy.report.run_data import read
 
 
@@ -50,13 +52,15 @@ def _verdict(line: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Comparison(Result):
-    """Two runs, point by point."""
+    """Two runs, point by point, and their verdicts on claims: None where no claim was tested."""
 
     comparison: dict[str, Any]
+    verdicts: dict[str, Any] | None
 
     def document(self) -> dict[str, Any]:
         """See Result."""
-        return {"schema": "convoy.bench.compare/3", **self.comparison}
+        tag = {"schema": "convoy.bench.compare/4"}
+        return tag | self.comparison | {"verdicts": self.verdicts}
 
     def show(self, out: Console) -> None:
         """Print a table for each scenario, narrow where the terminal is."""
@@ -68,12 +72,19 @@ class Comparison(Result):
                 table = _changes(scenario, lines, True)
             out.print(table)
         out.print(self.comparison["summary"], markup=False, soft_wrap=False)
+        if self.verdicts is not None:
+            out.print(self.verdicts["summary"], markup=False, soft_wrap=False)
 
 
 def command(
     one: Annotated[Path, typer.Argument(help="A run's folder.")],
     other: Annotated[Path, typer.Argument(help="Another one's.")],
+    ledger: Annotated[
+        Path,
+        typer.Option("--claims", help="The papers' claims.", show_default="scenarios/claims.yaml"),
+    ] = LEDGER,
     as_json: Json = False,
 ) -> Result:
-    """Compare two runs point by point: what differs significantly."""
-    return Comparison(compare(read([one]), read([other])))
+    """Compare two runs point by point, and their verdicts: what differs significantly."""
+    first, second = read([one]), read([other])
+    return Comparison(compare(first, second), verdicts(first, second, ledger, SCENARIOS))

@@ -2,13 +2,17 @@
 # Copyright 2026 The Convoy authors
 """Claims of the papers against made-up results: some that hold, some that do not."""
 
+import json
 from dataclasses import replace
 
 import pytest
+from typer.testing import CliRunner
 
+from convoy.cli.main import app
 from convoy.host.programs import LEDGER, SCENARIOS
 from convoy.report.export import document as exported
 from convoy.report.html import html
+from convoy.report.ledger.agreement import verdicts
 from convoy.report.ledger.page import Claims, claims_of, page
 from convoy.report.run_data import read
 from convoy.report.run_document import document
@@ -343,6 +347,54 @@ def test_two_runs_of_a_scenario_must_both_agree(tmp_path):
         claims_of(read(folders), path, SCENARIOS).as_json()
         == claims_of(read(folders), path, SCENARIOS).as_json()
     )
+
+
+def ledger_of(path, **orders):
+    """Write a ledger of claims that the first setup's rate is above the second's."""
+    head, claim = TEXT.split("  - id: it")
+    for name, (a, b) in orders.items():
+        predicate = f"{{order: {{of: [{a}, {b}]}}}}"
+        text = claim.replace("{PREDICATE}", predicate).replace("{EACH}", EACH)
+        head += f"  - id: {name}{text}"
+    path.write_text(head)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("what", "one", "other", "counted", "changed"),
+    [
+        ("equal", rates(a=TEN, b=NINE), rates(a=TEN, b=NINE), (2, 2, 0, 0, 0), {}),
+        ("moved", rates(a=TEN, b=NINE), rates(a=TEN, b=NEARLY), (2, 0, 2, 0, 0),
+         {"above": (HOLDS, UNCLEAR), "below": (CONTRADICTED, UNCLEAR)}),
+        ("opposite", rates(a=TEN, b=NINE), rates(a=NINE, b=TEN), (2, 0, 0, 2, 0),
+         {"above": (HOLDS, CONTRADICTED), "below": (CONTRADICTED, HOLDS)}),
+        ("tested by one", rates(a=TEN, b=NINE, c=NINE), rates(a=TEN, b=NINE), (2, 2, 0, 0, 1), {}),
+    ],
+)  # fmt: skip
+def test_verdicts_of_two_runs_are_compared(tmp_path, what, one, other, counted, changed):
+    path = ledger_of(tmp_path / "claims.yaml", above=(A, B), below=(B, A), third=(A, C))
+    runs = []
+    for name, measured in (("one", one), ("other", other)):
+        (tmp_path / name).mkdir()
+        runs.append(run_of(tmp_path / name, measured))
+    result = verdicts(*runs, path, SCENARIOS)
+    keys = ("tested", "equal", "moved", "opposite", "tested_by_one")
+    assert tuple(result[key] for key in keys) == counted, what
+    assert {line["id"]: (line["one"], line["other"]) for line in result["changed"]} == changed
+    named = f"above ({HOLDS}, then {CONTRADICTED}), below ({CONTRADICTED}, then {HOLDS})."
+    assert (named in result["summary"]) == (what == "opposite")
+    assert ("1 more are tested by one" in result["summary"]) == (what == "tested by one")
+    folders = [str(run.folders[0]) for run in runs]
+    command = ["bench", "compare", *folders, "--claims", str(path)]
+    document = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
+    assert (document["schema"], document["verdicts"]) == ("convoy.bench.compare/4", result)
+    shown = " ".join(CliRunner().invoke(app, command).stdout.split())
+    assert shown.endswith(result["summary"])
+
+
+def test_without_a_claim_that_was_tested_no_verdicts_are_compared(tmp_path):
+    run = run_of(tmp_path, rates(a=TEN))
+    assert verdicts(run, run, LEDGER, SCENARIOS) is None
 
 
 def test_the_page_has_every_claim_its_numbers_and_the_figures(tmp_path):
