@@ -48,10 +48,11 @@ uint8_t cv_latency_next(struct cv_latency_draw *draw)
 void cv_latency_received(const struct cv_latency_draw *draw, struct cv_port_counters *ports,
 	const struct cv_burst *burst)
 {
-	struct cv_port_counters *in = &ports[burst->views[0].in];
+	struct cv_port_counters *in;
 
 	if (draw->since == 0)
 		return;
+	in = &ports[burst->views[0].in & ~CV_VIEW_DONE]; // its function takes the mark off later
 	cv_latency_add(&in->rx_wait, draw->iteration, burst->n);
 	cv_latency_add(&in->rx_latency, rte_rdtsc() - draw->since, burst->n);
 }

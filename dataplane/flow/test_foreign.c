@@ -13,6 +13,8 @@
 static void owner_acts(void);
 #define CV_FLOW_READ_HALF() owner_acts()
 
+#include "chain/counters.h"
+#include "chain/latency.h"
 #include "chain/ring.h"
 #include "flow/foreign_run.h"
 #include "flow/home.h"
@@ -543,6 +545,29 @@ static void nothing_half_is_read(void **state)
 	rig_free(&rig);
 }
 
+// A burst whose first packet is done with counts at the port that it came in by.
+static void a_drawn_burst_counts_at_its_port(void **state)
+{
+	static struct cv_port_counters ports[UINT8_MAX + 1];
+	const struct cv_latency_draw draw = {.on = true, .since = 1};
+	struct packet packet = forward(1, "udp");
+	static struct cv_burst burst = {.n = 1, .buffers = {.n = 1, .views = {1}}};
+	struct rig rig = {.done = 0};
+	uint8_t workers[1];
+
+	rig_make(&rig);
+	own(&rig, &packet);
+	packet = forward(1, "udp");
+	burst.views[0] = (struct cv_view){.in = 3};
+	cv_view_set(&burst.views[0], packet.bytes, packet.len);
+	assert_int_equal(cv_flow_home_find(rig.finder, burst.views, workers, 1), 0);
+	assert_int_equal(burst.views[0].in, 3 | CV_VIEW_DONE);
+	cv_latency_received(&draw, ports, &burst);
+	for (unsigned i = 0; i < RTE_DIM(ports); i++)
+		assert_int_equal(ports[i].rx_latency.ns != 0, i == 3);
+	rig_free(&rig);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -554,6 +579,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_flow_that_is_read_lives),
 		cmocka_unit_test(what_changes_while_it_is_read_is_handed_over),
 		cmocka_unit_test(nothing_half_is_read),
+		cmocka_unit_test(a_drawn_burst_counts_at_its_port),
 	};
 	int failed;
 
