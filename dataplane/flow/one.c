@@ -143,6 +143,19 @@ static bool is_reopened(
 	       (flow->tcp_state == CV_FLOW_TCP_CLOSED || flow->tcp_state == CV_FLOW_TCP_RESET);
 }
 
+// Whether a packet is of its flow as that was decided anew: answers may come from elsewhere now.
+static bool is_still_of(struct cv_flow *flow, const struct cv_flow_parsed *parsed, uint32_t slot)
+{
+	const unsigned addresses = parsed->v6 ? 32 : 8;
+
+	if ((slot & 1) == CV_FLOW_FORWARD)
+		return true;
+	return !(flow->flags & CV_FLOW_ONE_KEY) &&
+	       memcmp(cv_flow_stored(flow, CV_FLOW_REPLY, parsed->v6), &parsed->key,
+		       parsed->kind == CV_FLOW_IS_FRAGMENT ? addresses
+							   : CV_FLOW_STORED_BYTES(parsed->v6)) == 0;
+}
+
 // Shows a packet to the functions that follow its flow. A verdict.
 static uint8_t follow(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint32_t slot,
@@ -297,16 +310,18 @@ uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, st
 			slot = cv_flow_restore_for(zone, worker, parsed.v6, &parsed.key, hash);
 	}
 	flow = slot == CV_FLOW_NONE ? NULL : cv_flow_at(&zone->table[parsed.v6], slot >> 1);
-	if (flow != NULL && flow->epoch != zone->epoch) {
+	if (flow != NULL && is_reopened(flow, &parsed, slot)) {
+		cv_flow_end(zone, worker, parsed.v6, slot >> 1);
+		slot = CV_FLOW_NONE;
+	} else if (flow != NULL && flow->epoch != zone->epoch) {
 		slot = cv_flow_renew(group, worker, view, &parsed, slot, &verdict);
 		if (slot == CV_FLOW_NONE && verdict != CV_NEXT)
 			return verdict;
-	} else if (flow != NULL && is_reopened(flow, &parsed, slot)) {
-		cv_flow_end(zone, worker, parsed.v6, slot >> 1);
-		slot = CV_FLOW_NONE;
+		if (slot != CV_FLOW_NONE && !is_still_of(flow, &parsed, slot))
+			slot = CV_FLOW_NONE;
 	}
 	if (slot == CV_FLOW_NONE) {
-		if (parsed.kind == CV_FLOW_IS_FRAGMENT) // its flow has just ended
+		if (parsed.kind == CV_FLOW_IS_FRAGMENT) // its flow has just ended, or it left it
 			return cv_flow_drop(group, view, CV_FLOW_NO_FIRST_FRAGMENT);
 		slot = cv_flow_decide(group, worker, view, &parsed, hash, &verdict);
 		if (slot == CV_FLOW_NONE)

@@ -600,6 +600,24 @@ static void a_change_asks_again(void **state)
 	path_free(&path);
 }
 
+// What a reply comes from may be another's after a change: the reply that asks is of no flow then.
+static void a_reply_of_before_is_of_no_flow(void **state)
+{
+	struct toy toy = {.snat = true, .dnat = true};
+	struct packet first = flow_packet("ip4 udp sport=9 dport=23 data=1", true), back, want;
+	struct path path;
+
+	path_make(&path, &toy, 1, &plenty);
+	assert_int_equal(pass(&path, 0, &first), CV_NEXT);
+	back = want = answer_to(&first);
+	toy.snat = toy.dnat = false;
+	toy.generation++;
+	assert_int_equal(pass(&path, 1, &back), CV_NEXT);
+	same_bytes("as of no flow", &back, &want);
+	assert_int_equal(toy.decided[CV_FLOW_NEW], 2);
+	path_free(&path);
+}
+
 // A flow leaves by an output: functions behind are not asked, and the group's output is the one that
 // the function's is.
 static void flows_leave_by_outputs(void **state)
@@ -1157,6 +1175,7 @@ int main(void)
 		cmocka_unit_test(sets_what_a_way_says),
 		cmocka_unit_test(denials_are_remembered),
 		cmocka_unit_test(a_change_asks_again),
+		cmocka_unit_test(a_reply_of_before_is_of_no_flow),
 		cmocka_unit_test(flows_leave_by_outputs),
 		cmocka_unit_test(replies_to_outputs_are_others),
 		cmocka_unit_test(one_packet_leaves_by_an_output),

@@ -16,7 +16,8 @@ static const struct cv_flow_limits limits = {
 #define OUT "src=10.0.0.1 dst=198.51.100.7"
 #define BACK "src=198.51.100.7 dst=10.0.0.1"
 
-// A packet and its verdict. FLAGS of TCP stand before the text: "S", "SA", "R" ...
+// A packet and its verdict. FLAGS of TCP stand before the text: "S", "SA", "R" ... "!", in place of
+// a packet: the same rules are applied again.
 struct step {
 	const char *flags, *packet, *verdict;
 };
@@ -30,12 +31,18 @@ static void run(const char *config, const struct step *steps)
 	struct cv_error error = {""};
 	struct cv_flow_zone *zone;
 	struct cv_flow_group *group;
+	void *next = NULL;
 
 	assert_true(cv_flow_is_stateful(&cv_nf_firewall, instance));
 	zone = cv_flow_zone_create(&member, 1, &limits, HZ, &error);
 	assert_non_null(zone);
 	group = cv_flow_group_create(zone, (const uint8_t[]){0}, &list);
 	for (; steps->packet != NULL; steps++) {
+		if (steps->flags[0] == '!') {
+			next = packet_nf(&cv_nf_firewall, config, NULL);
+			cv_flow_zone_replace(zone, 0, next);
+			continue;
+		}
 		struct packet packet = packet_make(steps->packet);
 		const unsigned reason = packet_verdict(&cv_nf_firewall, steps->verdict);
 		const uint64_t before = reason == CV_NEXT ? 0 : counters.drops[reason - 1];
@@ -55,6 +62,8 @@ static void run(const char *config, const struct step *steps)
 	}
 	cv_flow_zone_destroy(zone);
 	cv_nf_destroy(&cv_nf_firewall, instance);
+	if (next != NULL)
+		cv_nf_destroy(&cv_nf_firewall, next);
 }
 
 static const char *const from_inside =
@@ -103,6 +112,20 @@ static void tcp_begins_with_a_syn(void **state)
 	run("{'stateful': true, 'tcp_loose': true, 'rules': [{'action': 'allow', 'src': "
 	    "'10.0.0.0/8'}]}",
 		loose);
+}
+
+// A connection that is over is not opened again from outside, also if rules changed meanwhile.
+static void who_opens_again_is_asked_for(void **state)
+{
+	run(from_inside,
+		(const struct step[]){{"S", "ip4 " OUT " tcp sport=9 dport=80", "next"},
+			{"SA", "ip4 " BACK " tcp sport=80 dport=9", "next"},
+			{"A", "ip4 " OUT " tcp sport=9 dport=80", "next"},
+			{"FA", "ip4 " OUT " tcp sport=9 dport=80", "next"},
+			{"FA", "ip4 " BACK " tcp sport=80 dport=9", "next"}, {"!", "", ""},
+			{"S", "ip4 " BACK " tcp sport=80 dport=9", "default_denied"},
+			{"SA", "ip4 " OUT " tcp sport=9 dport=80", "invalid"},
+			{"A", "ip4 " BACK " tcp sport=80 dport=9", "default_denied"}, {0}});
 }
 
 static void related_errors_pass(void **state)
@@ -219,6 +242,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_pass),
 		cmocka_unit_test(tcp_begins_with_a_syn),
+		cmocka_unit_test(who_opens_again_is_asked_for),
 		cmocka_unit_test(related_errors_pass),
 		cmocka_unit_test(what_is_no_flow),
 		cmocka_unit_test(rules_see_first_packets),
