@@ -105,23 +105,27 @@ static void track(struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed
 	struct cv_flow *flow, uint32_t slot)
 {
 	const unsigned direction = slot & 1;
+	const bool first_reply = direction == CV_FLOW_REPLY && !(flow->flags & CV_FLOW_REPLIED);
 	uint8_t flags;
 	bool settled;
 
+	if (first_reply)
+		flow->flags |= CV_FLOW_REPLIED;
 	if (flow->proto == IPPROTO_TCP && parsed->kind == CV_FLOW_IS_FLOW) {
+		const bool replied = flow->flags & CV_FLOW_REPLIED;
 		enum cv_flow_tcp_state next =
-			cv_flow_tcp_next(flow->tcp_state, direction, parsed->tcp_flags);
+			cv_flow_tcp_next(flow->tcp_state, direction, parsed->tcp_flags, replied);
 
-		if (next != flow->tcp_state) {
+		if (next == CV_FLOW_TCP_OPEN && next != flow->tcp_state) // again, by one end
+			flow->flags &= (uint8_t)~CV_FLOW_REPLIED;
+		if (next != flow->tcp_state || first_reply) {
 			flow->tcp_state = (uint8_t)next;
-			cv_flow_set_timeout(zone, parsed->v6, slot >> 1, cv_flow_tcp_timeout(next));
+			cv_flow_set_timeout(
+				zone, parsed->v6, slot >> 1, cv_flow_tcp_timeout(next, replied));
 		}
 	}
-	if (direction == CV_FLOW_REPLY && !(flow->flags & CV_FLOW_REPLIED)) {
-		flow->flags |= CV_FLOW_REPLIED;
-		if (flow->timeout == CV_FLOW_UDP_NEW)
-			cv_flow_set_timeout(zone, parsed->v6, slot >> 1, CV_FLOW_UDP);
-	}
+	if (first_reply && flow->timeout == CV_FLOW_UDP_NEW)
+		cv_flow_set_timeout(zone, parsed->v6, slot >> 1, CV_FLOW_UDP);
 	cv_flow_see(flow, zone->now);
 	settled = flow->proto != IPPROTO_TCP || flow->tcp_state == CV_FLOW_TCP_DONE;
 	flags = flow->flags & (uint8_t) ~(CV_FLOW_SETTLED(0) | CV_FLOW_SETTLED(1));

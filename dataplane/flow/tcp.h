@@ -28,9 +28,9 @@ enum cv_flow_tcp_state {
 	CV_FLOW_TCP_STATES,
 };
 
-// The state after a packet with these flags.
+// The state after a packet with these flags. replied: it is a reply, or one was seen before.
 static inline enum cv_flow_tcp_state cv_flow_tcp_next(
-	enum cv_flow_tcp_state state, unsigned direction, uint8_t flags)
+	enum cv_flow_tcp_state state, unsigned direction, uint8_t flags, bool replied)
 {
 	const bool over = state == CV_FLOW_TCP_CLOSED || state == CV_FLOW_TCP_RESET;
 
@@ -52,20 +52,22 @@ static inline enum cv_flow_tcp_state cv_flow_tcp_next(
 		return state == CV_FLOW_TCP_FIN_FORWARD ? CV_FLOW_TCP_CLOSED
 							: CV_FLOW_TCP_FIN_REPLY;
 	}
-	if (state == CV_FLOW_TCP_RESET || // it lives: the reset was not for it
-		(state == CV_FLOW_TCP_OPEN && direction == CV_FLOW_REPLY) ||
+	if (state == CV_FLOW_TCP_RESET) // it lives: the reset was not for it
+		return replied ? CV_FLOW_TCP_DONE : CV_FLOW_TCP_OPEN;
+	if ((state == CV_FLOW_TCP_OPEN && direction == CV_FLOW_REPLY) ||
 		(state == CV_FLOW_TCP_ANSWERED && direction == CV_FLOW_FORWARD))
 		return CV_FLOW_TCP_DONE;
 	return state;
 }
 
-static inline enum cv_flow_timeout cv_flow_tcp_timeout(enum cv_flow_tcp_state state)
+// What one end says alone, also that it closes, establishes nothing.
+static inline enum cv_flow_timeout cv_flow_tcp_timeout(enum cv_flow_tcp_state state, bool replied)
 {
 	switch (state) {
 	case CV_FLOW_TCP_DONE:
 	case CV_FLOW_TCP_FIN_FORWARD:
 	case CV_FLOW_TCP_FIN_REPLY:
-		return CV_FLOW_TCP_ESTABLISHED;
+		return replied ? CV_FLOW_TCP_ESTABLISHED : CV_FLOW_TCP_OPENING;
 	case CV_FLOW_TCP_CLOSED:
 	case CV_FLOW_TCP_RESET:
 		return CV_FLOW_TCP_CLOSING;

@@ -933,13 +933,14 @@ static void tcp_states_have_their_timeouts(void **state)
 		const char *packets;
 		unsigned timeout_s;
 	} rows[] = {
-		{"S", 240}, {"S <SA", 240}, {"S <SA A", 7440}, {"S <SA A A <A", 7440},
-		{"A", 240}, // picked up
+		{"S", 240}, {"S FA", 240}, {"F", 240}, {"S R A", 240}, // one end alone
+		{"FA <A", 7440}, {"FA <FA", 20}, {"S R A <A", 7440}, {"S <SA", 240},
+		{"S <SA A", 7440}, {"S <SA A A <A", 7440}, {"A", 240}, // picked up
 		{"A <A", 7440}, {"S <SA A FA", 7440}, // half-closed
 		{"S <SA A FA <FA", 20}, {"S <SA A FA <FA A", 20}, {"S <SA A <FA FA", 20},
 		{"S <SA A R", 20}, {"S <SA A R <A", 7440}, // it lives
 		{"S <RA", 20}, {"S <SA A FA <FA A S", 240}, // again
-		{"S <SA A FA <FA A S <SA A", 7440},
+		{"S <SA A FA <FA A S <SA A", 7440}, {"S <SA A FA <FA A S F", 240},
 		{"S <SA A <R <S", 240}, // from the other end: another flow
 	};
 

@@ -155,6 +155,7 @@ static void connections(void **state)
 	for (unsigned t = 0; t < RTE_DIM(tables); t++) {
 		enum cv_flow_tcp_state tcp_state = CV_FLOW_TCP_OPEN;
 		struct cv_flow_window window = {0};
+		bool replied = false;
 
 		for (unsigned r = 0; r < 16 && tables[t].rows[r].flags != NULL; r++) {
 			const struct row *row = &tables[t].rows[r];
@@ -171,8 +172,10 @@ static void connections(void **state)
 				fail_msg("%s, packet %u: %u, not %u", tables[t].name, r, verdict,
 					row->verdict);
 			free(view.data);
-			if (verdict == I)
-				tcp_state = cv_flow_tcp_next(tcp_state, direction, flags);
+			if (verdict != I)
+				continue;
+			replied |= direction == CV_FLOW_REPLY;
+			tcp_state = cv_flow_tcp_next(tcp_state, direction, flags, replied);
 		}
 	}
 }
