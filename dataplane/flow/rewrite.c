@@ -129,7 +129,8 @@ void cv_flow_rewrite_error(const struct cv_view *view, const struct cv_flow_pars
 	uint64_t new_addresses, new;
 
 	rewrite_inner(view, v6, inner, flow, direction);
-	if (memcmp(addresses, from, bytes) == 0) // the other end itself says so, not a router
+	// Nor do routers show an address of where the flow's are hidden (RFC 5508 REQ-5).
+	if (memcmp(from, answer + bytes, bytes) != 0)
 		memcpy(addresses, answer + bytes, bytes);
 	memcpy(addresses + bytes, answer, bytes);
 	new_addresses = cv_checksum_add(0, addresses, 2 * bytes);

@@ -342,8 +342,8 @@ static void an_echo_of_zeros_is_right(void **state)
 	path_free(&path);
 }
 
-// An ICMP error about a packet that went: its inner packet becomes what came, and its destination
-// who sent that.
+// An ICMP error about a packet that went: its inner packet becomes what came, its destination who
+// sent that, and its source, a router behind what is hidden, whom that was sent to.
 static void errors_are_translated(void **state)
 {
 	static const struct {
@@ -386,6 +386,8 @@ static void errors_are_translated(void **state)
 					inner->bytes[14 + i]);
 			error = flow_packet(text, false);
 			memcpy(error.bytes + at + size, inner->bytes + at, size); // to its sender
+			if (which == 1)
+				memcpy(error.bytes + at, inner->bytes + at + size, size);
 			flow_checksums(error.bytes, error.len);
 			if (which == 0)
 				assert_int_equal(pass(&path, 1, &error), CV_NEXT);
