@@ -228,7 +228,8 @@ struct cv_nf_flow {
 		const struct cv_flow_followed *packets, uint8_t *verdicts, unsigned n);
 
 	// Puts a packet, rewritten as its flow is, into what its way says; the view is that of the outer
-	// packet afterwards. A verdict: CV_NEXT or CV_DROP(reason). NULL: it never asks.
+	// packet afterwards. MAC addresses, VLAN and port out are still those that it came with, and are
+	// set then. A verdict: CV_NEXT or CV_DROP(reason). NULL: it never asks.
 	uint8_t (*wrap)(
 		void *instance, struct cv_nf_worker *worker, struct cv_view *view, uint16_t wrap);
 

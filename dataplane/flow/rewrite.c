@@ -148,15 +148,16 @@ void cv_flow_rewrite_error(const struct cv_view *view, const struct cv_flow_pars
 	cv_flow_checksum_at_update(icmp + 2, cv_checksum_fold(new), false);
 }
 
-void cv_flow_rewrite_way(const struct cv_view *view, const struct cv_flow_way *way)
+void cv_flow_rewrite_way(const struct cv_view *view, const struct cv_flow_way *way, unsigned which)
 {
+	const unsigned set = way->set & which;
 	uint8_t *ip = view->data + view->l3;
 
-	if ((way->set & CV_FLOW_SET_VLAN) && view->l3 > CV_ETHER_LEN) {
+	if ((set & CV_FLOW_SET_VLAN) && view->l3 > CV_ETHER_LEN) {
 		view->data[14] = (uint8_t)((view->data[14] & 0xf0) | way->vlan >> 8);
 		view->data[15] = (uint8_t)way->vlan;
 	}
-	if (!(way->set & CV_FLOW_SET_DSCP))
+	if (!(set & CV_FLOW_SET_DSCP))
 		return;
 	if (view->proto == CV_PROTO_IPV4) {
 		uint16_t old = cv_load_be16(ip), new;

@@ -138,6 +138,6 @@ void cv_flow_rewrite_error(const struct cv_view *view, const struct cv_flow_pars
 	const struct cv_flow_inner *inner, struct cv_flow *flow, unsigned direction);
 
 // What a way changes of layer 3 and tags.
-void cv_flow_rewrite_way(const struct cv_view *view, const struct cv_flow_way *way);
+void cv_flow_rewrite_way(const struct cv_view *view, const struct cv_flow_way *way, unsigned which);
 
 #endif

@@ -28,6 +28,8 @@ struct toy {
 	struct cv_flow_way way[2];
 	bool set_way;
 	// What it saw.
+	uint8_t wrapped_dst[6];
+	int wrapped_vlan;
 	unsigned decided[3], ended, followed;
 	unsigned drop_every; // follow() drops each so manyth packet of a flow
 	uint32_t generation;
@@ -139,6 +141,17 @@ static unsigned toy_follow(void *instance, struct cv_nf_worker *of,
 	return others;
 }
 
+static uint8_t toy_wrap(
+	void *instance, struct cv_nf_worker *of, struct cv_view *view, uint16_t wrap)
+{
+	struct toy *toy = instance;
+
+	memcpy(toy->wrapped_dst, view->data, 6);
+	toy->wrapped_vlan = cv_view_vlan(view);
+	view->data[view->l3 + 8] = (uint8_t)wrap; // its TTL, in place of more headers
+	return CV_NEXT;
+}
+
 static void toy_ended(void *instance, struct cv_nf_worker *of, const void *slot)
 {
 	struct toy *toy = instance;
@@ -165,6 +178,7 @@ static const struct cv_nf_flow toy_flow = {
 	.slot_bytes = sizeof(struct toy_slot),
 	.decide = toy_decide,
 	.follow = toy_follow,
+	.wrap = toy_wrap,
 	.ended = toy_ended,
 	.other = toy_other,
 	.generation = toy_generation,
@@ -525,6 +539,38 @@ static void sets_what_a_way_says(void **state)
 		want.bytes[15] = 0x80;
 		assert_int_equal(pass(&path, 0, &is), CV_NEXT);
 		same_bytes("IPv6", &is, &want);
+	}
+	path_free(&path);
+}
+
+// Who wraps a packet, and may answer its sender, sees where it came from.
+static void wraps_what_came(void **state)
+{
+	struct toy toy = {.set_way = true,
+		.way = {{.set = CV_FLOW_SET_DST_MAC | CV_FLOW_SET_VLAN | CV_FLOW_SET_OUT |
+				CV_FLOW_SET_WRAP,
+			.out = 3,
+			.vlan = 0x123,
+			.wrap = 9,
+			.dst_mac = {2, 9, 9, 9, 9, 9}}}};
+	struct path path;
+
+	path_make(&path, &toy, 1, &plenty);
+	for (unsigned again = 0; again < 3; again++) {
+		struct packet is = packet_make("vlan id=5 ip4 udp sport=1 dport=2");
+		const struct packet came = is;
+		struct cv_view view = {.out = 1};
+		uint8_t verdict;
+
+		cv_view_set(&view, is.bytes, is.len);
+		cv_flow_process(path.group[0], &worker, &view, &verdict, 1);
+		assert_int_equal(verdict, CV_NEXT);
+		assert_memory_equal(toy.wrapped_dst, came.bytes, 6);
+		assert_int_equal(toy.wrapped_vlan, 5);
+		assert_memory_equal(is.bytes, toy.way[0].dst_mac, 6);
+		assert_int_equal(cv_view_vlan(&view), 0x123);
+		assert_int_equal(view.out, 3);
+		assert_int_equal(is.bytes[view.l3 + 8], 9);
 	}
 	path_free(&path);
 }
@@ -1176,6 +1222,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_flow_is_left_to_the_function),
 		cmocka_unit_test(fragments_follow_the_first),
 		cmocka_unit_test(sets_what_a_way_says),
+		cmocka_unit_test(wraps_what_came),
 		cmocka_unit_test(denials_are_remembered),
 		cmocka_unit_test(a_change_asks_again),
 		cmocka_unit_test(a_reply_of_before_is_of_no_flow),

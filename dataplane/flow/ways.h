@@ -39,12 +39,9 @@ void cv_flow_ways_give(struct cv_flow_ways *ways, unsigned way);
 // Whether no place of ways that another process wrote leads out of them, and a search in them ends.
 bool cv_flow_ways_lead_inside(const struct cv_flow_ways *ways);
 
-// Changes in a packet what its flow's way says: bits by their mask first, then the rest. Returns
-// whether it is to be wrapped as well.
-static CV_INLINE bool cv_flow_ways_apply(
-	const struct cv_flow_ways *ways, struct cv_view *view, unsigned way)
+static CV_INLINE void cv_flow_ways_apply_mask(
+	const struct cv_flow_way_mask *mask, struct cv_view *view)
 {
-	const struct cv_flow_way_mask *mask = &ways->masks[way];
 	typedef uint64_t words __attribute__((vector_size(16)));
 	words bits, values, bytes;
 
@@ -54,10 +51,32 @@ static CV_INLINE bool cv_flow_ways_apply(
 	bytes = (bytes & ~bits) | values;
 	memcpy(view->data, &bytes, 16);
 	view->out = (uint8_t)((view->out & ~mask->out_mask) | mask->out);
-	if (CV_LIKELY(!mask->more))
-		return false;
-	cv_flow_rewrite_way(view, &ways->way[way]);
-	return ways->way[way].wrapper != 0;
+}
+
+// Changes in a packet what its flow's way says. Returns whether it is to be wrapped first: then only
+// its DSCP was set, and cv_flow_ways_apply_wrapped() does the rest, to what it is wrapped in.
+static CV_INLINE bool cv_flow_ways_apply(
+	const struct cv_flow_ways *ways, struct cv_view *view, unsigned way)
+{
+	const struct cv_flow_way_mask *mask = &ways->masks[way];
+
+	if (CV_UNLIKELY(mask->more)) {
+		const bool wrapped = ways->way[way].wrapper != 0;
+
+		cv_flow_rewrite_way(
+			view, &ways->way[way], CV_FLOW_SET_DSCP | (wrapped ? 0 : CV_FLOW_SET_VLAN));
+		if (wrapped)
+			return true;
+	}
+	cv_flow_ways_apply_mask(mask, view);
+	return false;
+}
+
+static CV_INLINE void cv_flow_ways_apply_wrapped(
+	const struct cv_flow_ways *ways, struct cv_view *view, unsigned way)
+{
+	cv_flow_rewrite_way(view, &ways->way[way], CV_FLOW_SET_VLAN);
+	cv_flow_ways_apply_mask(&ways->masks[way], view);
 }
 
 #endif

@@ -173,9 +173,10 @@ static inline uint8_t cv_flow_wrap(struct cv_flow_group *group, struct cv_nf_wor
 	const struct cv_flow_zone_member *member = &group->zone->members[index];
 	const uint8_t verdict = member->flow->wrap(member->instance, worker, view, of->wrap);
 
-	if (CV_LIKELY(verdict == CV_NEXT))
-		return CV_NEXT;
-	return cv_flow_leave(group, group->position[index], view, verdict);
+	if (CV_UNLIKELY(verdict != CV_NEXT))
+		return cv_flow_leave(group, group->position[index], view, verdict);
+	cv_flow_ways_apply_wrapped(&group->zone->ways, view, way);
+	return CV_NEXT;
 }
 
 static CV_INLINE struct cv_flow_packet cv_flow_packet_of(struct cv_flow_zone *zone,

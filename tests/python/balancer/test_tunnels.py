@@ -42,12 +42,12 @@ HEADER = {4: 20, 6: 40}
 
 
 def through(
-    folder: Path, mode: str, outer: int, sent: list[Packet]
+    folder: Path, mode: str, outer: int, sent: list[Packet], backend: str = ""
 ) -> tuple[list[bytes], list[bytes], dict[str, Any]]:
     """Return what went to the servers and back to the clients, and the balancer's counters."""
     write_capture(folder / "in.pcap", [bytes(one) for one in sent])
     machine = this_machine()
-    text = TEXT.replace("MODE", mode).replace("TO", BACKEND[outer])
+    text = TEXT.replace("MODE", mode).replace('"TO"', f'"{BACKEND[outer]}"{backend}')
     counts = run(folder, make_plan(loads(text, machine, folder), machine)).counts
     assert counts["accounting"]["conserved"]
     return (
@@ -131,7 +131,8 @@ def test_fragments_take_one_way(tmp_path: Path, outer: int):
 
 @pytest.mark.parametrize("outer", [4, 6])
 @pytest.mark.parametrize("mode", ["ipip", "gue"])
-def test_what_does_not_fit_is_told(tmp_path: Path, mode: str, outer: int):
+@pytest.mark.parametrize("backend", ["", ", dev: servers, mac: 02:bb:00:00:00:01"])
+def test_what_does_not_fit_is_told(tmp_path: Path, backend: str, mode: str, outer: int):
     most = 1500 - HEADER[outer] - (8 if mode == "gue" else 0)
     whole = IP(src="198.51.100.7", dst="203.0.113.10", flags="DF")
 
@@ -143,8 +144,10 @@ def test_what_does_not_fit_is_told(tmp_path: Path, mode: str, outer: int):
     fits = [of(whole, most), of(six, most)]
     may_be_cut = of(client(4), 1500)
     long = [of(whole, most + 1), of(six, most + 1)]
-    out, back, counters = through(tmp_path, mode, outer, [*fits, may_be_cut, *long])
+    out, back, counters = through(tmp_path, mode, outer, [*fits, may_be_cut, *long], backend)
     assert [len(got) - 14 for got in out] == [1500, 1500, 1500 + 1500 - most]
+    to = "02:bb:00:00:00:01" if backend else MACS["dst"]
+    assert {Ether(got).dst for got in out} == {to}
     assert counters["drops"]["too_big"] == 2
     assert len(back) == 2
     four, other = (Ether(one) for one in back)
