@@ -96,6 +96,8 @@ static bool check_window(const struct cv_flow_zone *zone, const struct cv_view *
 
 	const bool goes_on = is_let_in(zone, verdict, parsed->tcp_flags);
 
+	if (parsed->first_fragment && verdict == CV_FLOW_WINDOW_INSIDE)
+		cv_flow_window_fragmented(window, slot & 1);
 	*counts = goes_on && verdict != CV_FLOW_WINDOW_UNSURE;
 	return goes_on;
 }

@@ -12,7 +12,7 @@
 #define U CV_FLOW_WINDOW_UNSURE
 
 struct row {
-	const char *flags; // '<' before them: the answering end's
+	const char *flags; // '<' before them: the answering end's; 'f': a first fragment
 	uint32_t seq, ack;
 	uint16_t window, data;
 	int scale; // its option, or NONE
@@ -109,6 +109,15 @@ static const struct {
 			{"<FA", 5000, 1001, 2000, 0, NONE, I}, {"S", 100, 0, 1000, 0, NONE, I},
 			{"<SA", 200, 101, 1000, 0, NONE, I}, {"A", 101, 201, 1000, 0, NONE, I},
 			{"A", 1001, 5001, 1000, 0, NONE, O}}},
+	{"a segment in fragments",
+		{OPENED, {"Af", 1000, 5000, 1000, 28, NONE, I},
+			{"<A", 5000, 3001, 2000, 0, NONE, O}, // beyond the window
+			{"<A", 5000, 1044, 2000, 0, NONE, I},
+			{"A", 1000, 5000, 1000, 44, NONE, I}, // again
+			{"A", 999, 5000, 1000, 0, NONE, I}, {"<A", 5000, 1100, 2000, 9, NONE, I},
+			{"A", 1100, 5009, 1000, 10, NONE, I}, // a whole one
+			{"<A", 5009, 1111, 2000, 0, NONE, O},
+			{"<A", 5009, 1110, 2000, 0, NONE, I}}},
 	{"a SYN in a connection is its receiver's to challenge",
 		{OPENED, {"S", 77777, 0, 1000, 0, 14, U}, {"A", 1000, 5000, 1000, 0, NONE, I},
 			{"A", 77778, 5000, 1000, 0, NONE, O}}},
@@ -174,6 +183,8 @@ static void connections(void **state)
 			free(view.data);
 			if (verdict != I)
 				continue;
+			if (strchr(row->flags, 'f') != NULL)
+				cv_flow_window_fragmented(&window, direction);
 			replied |= direction == CV_FLOW_REPLY;
 			tcp_state = cv_flow_tcp_next(tcp_state, direction, flags, replied);
 		}

@@ -8,6 +8,7 @@
 #define KNOWN 1 // it has sent something
 #define ACKED 2 // an acknowledgement among it
 #define SCALES 4 // its SYN had the option,
+#define FRAGMENTED 8 // its segment up to next went in fragments: it ends up to limit
 #define SCALE_SHIFT 4 // which said this
 
 #define TCP_LEN 20
@@ -139,6 +140,17 @@ static bool is_inside(const struct cv_flow_window_end *from, const struct cv_flo
 	       !is_after(segment->ack, to->next) && is_after(segment->ack, to->next - behind - 1);
 }
 
+// The other end's acknowledgement says where a segment of fragments, of which the first one was
+// seen, ended. Whether it may.
+static bool is_end_of_fragments(struct cv_flow_window_end *to, const struct segment *segment)
+{
+	if (!(to->flags & FRAGMENTED) || !is_after(segment->ack, to->next) ||
+		is_after(segment->ack, to->limit))
+		return false;
+	to->next = segment->ack;
+	return true;
+}
+
 static enum cv_flow_window_verdict reset_verdict(const struct cv_flow_window_end *from,
 	const struct cv_flow_window_end *to, enum cv_flow_tcp_state state, uint32_t seq)
 {
@@ -169,8 +181,10 @@ static void learn(struct cv_flow_window_end *from, struct cv_flow_window_end *to
 		segment->flags & CV_TCP_SYN ? segment->window : segment->window << from->scale;
 
 	from->window = RTE_MAX(from->window, in_units(from, window));
-	if (is_after(segment->behind, from->next))
+	if (is_after(segment->behind, from->next)) {
 		from->next = segment->behind;
+		from->flags &= (uint8_t)~FRAGMENTED;
+	}
 	if (has_ack && (!(from->flags & ACKED) || is_after(segment->ack, from->acked))) {
 		from->acked = segment->ack;
 		from->flags |= ACKED;
@@ -218,7 +232,8 @@ enum cv_flow_window_verdict cv_flow_window_see(struct cv_flow_window *window, un
 	}
 	if (!has_ack)
 		segment.ack = to.next; // as if it were right
-	if (!is_inside(&from, &to, &segment))
+	if (!is_inside(&from, &to, &segment) &&
+		!(is_end_of_fragments(&to, &segment) && is_inside(&from, &to, &segment)))
 		return CV_FLOW_WINDOW_OUTSIDE;
 	if (segment.flags & CV_TCP_RST) // the last that it says: there is nothing to learn
 		return reset_verdict(&from, &to, state, segment.seq);
@@ -226,4 +241,9 @@ enum cv_flow_window_verdict cv_flow_window_see(struct cv_flow_window *window, un
 	window->end[direction] = from;
 	window->end[!direction] = to;
 	return CV_FLOW_WINDOW_INSIDE;
+}
+
+void cv_flow_window_fragmented(struct cv_flow_window *window, unsigned direction)
+{
+	window->end[direction].flags |= FRAGMENTED;
 }

@@ -43,4 +43,8 @@ enum cv_flow_window_verdict {
 enum cv_flow_window_verdict cv_flow_window_see(struct cv_flow_window *window, unsigned direction,
 	enum cv_flow_tcp_state state, const struct cv_view *view, unsigned l4, unsigned end);
 
+// The packet was inside, and a first fragment: its segment goes on in others, which nobody reads.
+// What acknowledges up to the end of the window is inside, until a whole segment behind it was seen.
+void cv_flow_window_fragmented(struct cv_flow_window *window, unsigned direction);
+
 #endif

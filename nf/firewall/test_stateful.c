@@ -221,6 +221,31 @@ static void fields_of_first_packets(void **state)
 		steps);
 }
 
+// Of a segment in fragments only the first one's end is seen; it is acknowledged as a whole.
+static void segments_in_fragments(void **state)
+{
+	// Ports, number, acknowledgement, offset.
+#define THERE(seq, ack) "hex=00090050" seq ack "50"
+#define FROM_THERE(seq, ack) "hex=00500009" seq ack "50"
+#define REST "040000000000"
+	run("{'stateful': true, 'default': 'allow', 'tcp_window': 'all'}",
+		(const struct step[]){
+			{"", "ip4 " OUT " proto=6 " THERE("00000fff", "00000000") "02" REST,
+				"next"},
+			{"", "ip4 " BACK " proto=6 " FROM_THERE("00001fff", "00001000") "12" REST,
+				"next"},
+			{"", "ip4 " OUT " proto=6 " THERE("00001000", "00002000") "10" REST,
+				"next"},
+			{"",
+				"ip4 " OUT " id=9 mf=1 proto=6 " THERE(
+					"00001000", "00002000") "10" REST "00000000",
+				"next"},
+			{"", "ip4 " OUT " id=9 off=3 proto=6 data=16", "next"},
+			{"", "ip4 " BACK " proto=6 " FROM_THERE("00002000", "00001014") "10" REST,
+				"next"},
+			{0}});
+}
+
 // More rules than are scanned: the trie says the same.
 static void many_rules(void **state)
 {
@@ -247,6 +272,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_no_flow),
 		cmocka_unit_test(rules_see_first_packets),
 		cmocka_unit_test(fields_of_first_packets),
+		cmocka_unit_test(segments_in_fragments),
 		cmocka_unit_test(many_rules),
 	};
 
