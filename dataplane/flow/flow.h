@@ -198,8 +198,9 @@ struct cv_nf_flow {
 	unsigned slot_bytes;
 
 	// An instance of another process goes on with the slots of this one's flows (CV_FLOW_CHANGED). It
-	// needs to know nothing else of them, or gets it. Neither: its flows stay.
-	bool in_slots;
+	// needs to know nothing else of them, or gets it. Neither: its flows stay. any_slot: whatever a
+	// slot holds means something, so flows of a process that was killed come back without restore().
+	bool in_slots, any_slot;
 	const struct cv_flow_kept *kept;
 
 	// Whether this instance is stateful: process() is never called then. NULL: always.

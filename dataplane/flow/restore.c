@@ -68,7 +68,8 @@ static bool can_be_stored(const struct cv_flow_zone_member *member)
 	const struct cv_flow_kept *kept = member->flow->kept;
 
 	if (kept == NULL)
-		return member->flow->in_slots && member->flow->slot_bytes == 0;
+		return member->flow->in_slots &&
+		       (member->flow->any_slot || member->flow->slot_bytes == 0);
 	return kept->store != NULL && kept->store(member->instance) >= 0;
 }
 
@@ -142,10 +143,11 @@ static bool restore_slots(struct cv_flow_restoring *it, bool v6, uint32_t from, 
 		const struct cv_flow_zone_member *member = &zone->members[group->order[i]];
 		void *slot = cv_flow_slot(zone, v6, index, group->order[i]);
 
+		if (member->flow->slot_bytes > 0)
+			memcpy(slot, there(it, cv_flow_slot(zone, v6, from, group->order[i])),
+				member->flow->slot_bytes);
 		if (member->flow->kept == NULL)
 			continue;
-		memcpy(slot, there(it, cv_flow_slot(zone, v6, from, group->order[i])),
-			member->flow->slot_bytes);
 		if (!member->flow->kept->restore(member->instance, it->worker, tuple, slot)) {
 			memset(slot, 0, member->flow->slot_bytes);
 			return undo(it, v6, index, group, i);

@@ -36,6 +36,7 @@ static const struct cv_flow_limits usual = {.max = 64,
 struct mover {
 	unsigned calls[CV_FLOW_REPEAT + 1];
 	unsigned flows; // that it keeps something of
+	unsigned marked; // asked about, with the mark that a gate put into the slot
 	uint8_t by;
 };
 
@@ -118,16 +119,25 @@ static const struct cv_nf_flow alone_flow = {.slot_bytes = 8,
 // The same, but that there are no new ones meanwhile.
 static const struct cv_nf alone_nf = {.name = "alone", .drops = drops, .flow = &alone_flow};
 
-// Keeps nothing of flows, as a firewall.
+#define MARK 0x5a5a5a5au
+
+// Needs nothing of flows, as a firewall, but marks them.
 static uint8_t decide_gate(void *instance, struct cv_nf_worker *worker,
 	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot)
 {
-	((struct mover *)instance)->calls[packet->why]++;
+	struct mover *mover = instance;
+
+	mover->calls[packet->why]++;
+	mover->marked += *(uint32_t *)slot == MARK;
+	*(uint32_t *)slot = MARK;
 	return *(const uint8_t *)&actions->tuple.src & 0x80 ? CV_DROP(0) : CV_NEXT;
 }
 
-static const struct cv_nf_flow gate_flow = {
-	.in_slots = true, .decide = decide_gate, .windows = all_windows};
+static const struct cv_nf_flow gate_flow = {.slot_bytes = 4,
+	.in_slots = true,
+	.any_slot = true,
+	.decide = decide_gate,
+	.windows = all_windows};
 static const struct cv_nf gate_nf = {.name = "gate", .drops = drops, .flow = &gate_flow};
 // Flows from 10.0.0.0/8 leave by an output: there is no key for their answers.
 static uint8_t decide_branch(void *instance, struct cv_nf_worker *worker,
@@ -319,6 +329,21 @@ static void whole_flows_are_known_again(void **state)
 		FLOWS);
 	assert_true(passes(new, FLOWS, false)); // there is room for others
 	is_empty_at_last(new);
+	end(new);
+}
+
+// Slots in which anything may be come along as they are.
+static void any_slot_is_known_again(void **state)
+{
+	struct node *old = opened(&gate_nf), *new = start_of(&gate_nf, 64, orders[0]);
+
+	assert_int_equal(restore_to(new, old->fd).flows, FLOWS);
+	end(old);
+	for (uint32_t i = 0; i < FLOWS; i++)
+		assert_true(passes(new, i, false));
+	assert_int_equal(new->movers[0].calls[CV_FLOW_NEW], 0);
+	assert_int_equal(new->movers[0].marked, FLOWS);
+	assert_int_equal(new->movers[1].marked, FLOWS);
 	end(new);
 }
 
@@ -989,6 +1014,7 @@ int main(void)
 		cmocka_unit_test(any_bytes_make_a_table_as_any_other),
 		cmocka_unit_test(a_half_written_flow_is_lost_alone),
 		cmocka_unit_test(whole_flows_are_known_again),
+		cmocka_unit_test(any_slot_is_known_again),
 		cmocka_unit_test(windows_go_on),
 		cmocka_unit_test(time_goes_on),
 		cmocka_unit_test(what_is_over_ends),

@@ -36,20 +36,23 @@ enum cv_flow_windows cv_flow_windows_of(const struct cv_nf *nf, const void *inst
 	return nf->flow->windows == NULL ? CV_FLOW_WINDOWS_NONE : nf->flow->windows(instance);
 }
 
+// Whether a slot is aligned to 8 bytes, rather than 4.
+static bool is_wide(const struct cv_nf *nf)
+{
+	return nf->flow->slot_bytes % 8 == 0;
+}
+
 static unsigned slot_bytes(const struct cv_nf *nf)
 {
-	return RTE_ALIGN_CEIL(nf->flow->slot_bytes, nf->flow->slot_bytes % 8 == 0 ? 8u : 4u);
+	return RTE_ALIGN_CEIL(nf->flow->slot_bytes, is_wide(nf) ? 8u : 4u);
 }
 
 unsigned cv_flow_slots_bytes(const struct cv_flow_member *members, unsigned count)
 {
 	unsigned bytes = 0;
 
-	for (unsigned i = 0; i < count; i++) {
-		if (members[i].nf->flow->slot_bytes % 8 == 0)
-			bytes = RTE_ALIGN_CEIL(bytes, 8u);
+	for (unsigned i = 0; i < count; i++)
 		bytes += slot_bytes(members[i].nf);
-	}
 	return RTE_ALIGN_CEIL(bytes, 8u);
 }
 
@@ -60,19 +63,21 @@ struct slot_offset {
 };
 
 // Offsets of all members' slots. In the entry, whose line a packet reads anyway, are those of the
-// functions that follow flows, then what else fits. Returns the bytes beside it.
+// functions that follow flows, then what else fits; wide ones first, so that there are no gaps.
+// Returns the bytes beside it.
 static unsigned lay_out(
 	const struct cv_flow_member *members, unsigned count, bool v6, struct slot_offset *offsets)
 {
 	unsigned bytes[2] = {0, 0};
 
-	for (unsigned round = 0; round < 2; round++)
+	for (unsigned round = 0; round < 4; round++)
 		for (unsigned i = 0; i < count; i++) {
 			const struct cv_nf *nf = members[i].nf;
-			const unsigned align = nf->flow->slot_bytes % 8 == 0 ? 8 : 4;
+			const unsigned align = is_wide(nf) ? 8 : 4;
 			struct slot_offset *to = &offsets[i];
 
-			if ((nf->flow->follow == NULL) != (round == 1))
+			if ((nf->flow->follow == NULL) != (round >= 2) ||
+				is_wide(nf) != (round % 2 == 0))
 				continue;
 			to->beside = RTE_ALIGN_CEIL(bytes[0], align) + slot_bytes(nf) >
 				     CV_FLOW_SLOTS_INSIDE(v6);

@@ -55,6 +55,7 @@
 
 #include "chain/nf.h"
 #include "flow/flow.h"
+#include "nf/firewall/first.h"
 #include "nf/firewall/read.h"
 #include "nf/firewall/table.h"
 #include "nf/firewall/unchanged.h"
@@ -243,9 +244,13 @@ static void firewall_in_words(const void *instance, const struct cv_nf_env *env,
 #define TCP_ACK 16
 
 // What is asked of a flow's first packet, when another of its packets stands for it: TCP begins with a
-// SYN, a query with an echo request, and neither is a fragment.
-static void as_first_packet(const struct cv_flow_tuple *tuple, struct cv_firewall_fields *fields)
+// SYN, a query with an echo request, and neither is a fragment. Where nothing was kept of the first
+// one, as no rule asked for it then, this one is from now on.
+static void as_first_packet(const struct cv_flow_tuple *tuple, struct cv_firewall_first *first,
+	struct cv_firewall_fields *fields)
 {
+	if (!cv_firewall_first_tell(first, fields))
+		cv_firewall_first_keep(first, fields);
 	fields->word[CV_FIREWALL_FIELD_IP] &=
 		(uint16_t) ~(CV_FIREWALL_IS_FRAGMENT | CV_FIREWALL_IS_LATER);
 	if (tuple->proto == IPPROTO_TCP)
@@ -269,7 +274,8 @@ static void explain_flow(const struct firewall *firewall, const struct cv_flow_p
 
 // The rules' verdict of a flow, by its tuple and by its first packet: a burst of one.
 static uint8_t match_flow(const struct firewall *firewall, uint64_t *hits,
-	const struct cv_flow_tuple *tuple, const struct cv_flow_packet *packet)
+	const struct cv_flow_tuple *tuple, const struct cv_flow_packet *packet,
+	struct cv_firewall_first *first)
 {
 	const bool ports = cv_proto_has_ports(tuple->proto);
 	const uint8_t class = cv_firewall_class(
@@ -282,7 +288,9 @@ static uint8_t match_flow(const struct firewall *firewall, uint64_t *hits,
 	if (firewall->table.needs != 0) { // nothing is cut short: the flow path has looked
 		cv_firewall_fields_read(packet->view, firewall->table.needs, &fields);
 		if (packet->why == CV_FLOW_CHANGED)
-			as_first_packet(tuple, &fields);
+			as_first_packet(tuple, first, &fields);
+		else
+			cv_firewall_first_keep(first, &fields);
 		cv_firewall_fields_transpose(&fields, &transposed, 0);
 	}
 	if (tuple->family == 4) {
@@ -328,7 +336,8 @@ static uint8_t firewall_decide(void *instance, struct cv_nf_worker *worker,
 		actions->once = true;
 		return CV_DROP(CV_FIREWALL_INVALID);
 	}
-	return match_flow(firewall, firewall->hits.packets[worker->index], &actions->tuple, packet);
+	return match_flow(
+		firewall, firewall->hits.packets[worker->index], &actions->tuple, packet, slot);
 }
 
 static uint8_t firewall_other(void *instance, struct cv_nf_worker *worker,
@@ -363,7 +372,9 @@ static enum cv_flow_windows firewall_windows(const void *instance)
 }
 
 static const struct cv_nf_flow firewall_flow = {
+	.slot_bytes = sizeof(struct cv_firewall_first),
 	.in_slots = true,
+	.any_slot = true,
 	.is_stateful = firewall_is_stateful,
 	.answers = firewall_answers,
 	.windows = firewall_windows,

@@ -221,6 +221,23 @@ static void fields_of_first_packets(void **state)
 		steps);
 }
 
+// So they do when the same rules are applied again, whichever packet comes next.
+static void first_packets_are_remembered(void **state)
+{
+	run("{'stateful': true, 'rules': [{'action': 'allow', 'vlan': 7}]}",
+		(const struct step[]){{"", "vlan id=7 ip4 " OUT " udp sport=9 dport=53", "next"},
+			{"!", "", ""}, {"", "ip4 " BACK " udp sport=53 dport=9", "next"},
+			{"", "vlan id=7 ip4 " OUT " udp sport=9 dport=53", "next"}, {0}});
+	run("{'stateful': true, 'default': 'allow', 'rules': [{'action': 'deny', 'length': "
+	    "'60-1500'}, {'action': 'deny', 'dscp': 46}]}",
+		(const struct step[]){{"", "ip4 " OUT " udp sport=9 dport=53", "next"},
+			{"!", "", ""},
+			{"", "ip4 " BACK " tos=184 udp sport=53 dport=9 data=99", "next"},
+			{"!", "", ""}, {"", "ip4 " OUT " udp sport=9 dport=53 data=99", "next"},
+			{"", "ip4 " OUT " udp sport=8 dport=53 data=99", "denied"},
+			{"", "ip4 " OUT " tos=184 udp sport=7 dport=53", "denied"}, {0}});
+}
+
 // Of a segment in fragments only the first one's end is seen; it is acknowledged as a whole.
 static void segments_in_fragments(void **state)
 {
@@ -272,6 +289,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_no_flow),
 		cmocka_unit_test(rules_see_first_packets),
 		cmocka_unit_test(fields_of_first_packets),
+		cmocka_unit_test(first_packets_are_remembered),
 		cmocka_unit_test(segments_in_fragments),
 		cmocka_unit_test(many_rules),
 	};
