@@ -136,13 +136,16 @@ static bool makes_sense(
 	return true;
 }
 
-// The other way that a flow has a mapping: that of its destination, whose port must be the flow's.
-static bool is_destination(
-	const struct cv_nat_worker *own, uint32_t number, const struct cv_flow_tuple *tuple)
+// The other way that a flow has a mapping: that of its destination, whose port must be the flow's;
+// or, of a flow from outside, the permit of its source.
+static bool is_destination(const struct cv_nat_worker *own, uint32_t number,
+	const struct cv_flow_tuple *tuple, const struct cv_nat_slot *slot)
 {
 	const struct cv_nat_mapping *mapping = cv_nat_use_at(own, number);
 
-	return !mapping->is_permit && mapping->external_port == tuple->dport;
+	if (mapping->is_permit && (slot->is_hairpin || mapping->key.remote != tuple->src.ipv4))
+		return false;
+	return mapping->external_port == tuple->dport;
 }
 
 bool cv_nat_restore(
@@ -165,7 +168,7 @@ bool cv_nat_restore(
 	}
 	if (known && cv_nat_has_destination(&was)) {
 		destination = restore_number(own, was.destination - 1, tuple->proto, worker->now);
-		known = destination != CV_NAT_NONE && is_destination(own, destination, tuple);
+		known = destination != CV_NAT_NONE && is_destination(own, destination, tuple, &was);
 		slot->destination = (destination + 1) & 0xfffffff;
 	}
 	if (known && cv_nat_repeat(own, tuple, slot))

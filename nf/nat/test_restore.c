@@ -155,6 +155,35 @@ static void flows_from_outside_are_known_again(void **state)
 	net_free(&new);
 }
 
+// From an address that was sent to: the permit is the flow's also if what was sent is forgotten.
+static void flows_from_outside_keep_their_permits(void **state)
+{
+	struct net old, new;
+	struct packet came, packet;
+	uint8_t at = OUTSIDE;
+	uint16_t port;
+	char text[128];
+
+	make(&old, by_address);
+	if (!can(&old))
+		skip();
+	assert_string_equal(transmit(&old, 0, &port, false), "next");
+	snprintf(text, sizeof(text), "ip4 src=203.0.113.9 dst=198.51.100.1 udp sport=77 dport=%u",
+		port);
+	packet = came = net_packet(text);
+	assert_string_equal(net_pass(&old, &packet, &at), "next");
+	old.zone->table[0].deadlines[0] = 0; // the one from inside is lost
+	assert_int_equal(restart(&old, &new, by_address).flows, 1);
+	net_free(&old);
+	packet = came;
+	at = OUTSIDE;
+	assert_string_equal(net_pass(&new, &packet, &at), "next");
+	assert_int_equal(cv_flow_zone_counters(new.zone)->created, 0);
+	assert_int_equal(net_info(&new, "mappings"), 2);
+	is_empty_at_last(&new);
+	net_free(&new);
+}
+
 // Blocks whose flows are lost are nobody's until they have rested.
 static void blocks_of_lost_flows_rest(void **state)
 {
@@ -368,6 +397,7 @@ int main(void)
 		cmocka_unit_test(a_half_written_mapping_costs_its_flow_alone),
 		cmocka_unit_test(flows_keep_their_ports),
 		cmocka_unit_test(flows_from_outside_are_known_again),
+		cmocka_unit_test(flows_from_outside_keep_their_permits),
 		cmocka_unit_test(blocks_of_lost_flows_rest),
 		cmocka_unit_test(another_memory_is_refused),
 	};

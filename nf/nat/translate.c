@@ -191,11 +191,16 @@ static uint8_t translate_destination(struct cv_nat_worker *own, const struct cv_
 		number = cv_nat_use_destination(own, tuple);
 	if (number == CV_NAT_NONE && forward == NULL)
 		return CV_DROP(CV_NAT_NO_MAPPING);
-	if (from_outside && forward == NULL && !cv_nat_use_may_send(own, number, tuple->src.ipv4))
-		verdict = CV_DROP(CV_NAT_FILTERED);
-	else if (!from_outside && cv_nat_is_inside(nat, tuple->src.ipv4))
+	if (from_outside && forward == NULL) {
+		const uint32_t used =
+			cv_nat_use_from_outside(own, number, tuple->src.ipv4, worker->now);
+
+		verdict = used == CV_NAT_NONE ? CV_DROP(CV_NAT_FILTERED) : CV_NEXT;
+		number = used == CV_NAT_NONE ? number : used;
+	} else if (!from_outside && cv_nat_is_inside(nat, tuple->src.ipv4)) {
 		// Its source is external, too: RFC 4787 REQ-9.
 		verdict = translate_source(own, worker, packet, tuple, slot);
+	}
 	if (verdict != CV_NEXT) {
 		if (number != CV_NAT_NONE)
 			cv_nat_use_end(own, number, worker->now);

@@ -122,6 +122,27 @@ static void give_back(struct cv_nat_worker *own, uint32_t index, uint64_t now)
 			own->blocks, (enum cv_nat_kind)cv_nat_kind_of(was.key.proto), &port, now);
 }
 
+uint32_t cv_nat_use_from_outside(
+	struct cv_nat_worker *own, uint32_t number, rte_be32_t remote, uint64_t now)
+{
+	struct cv_nat_worker *of;
+	struct cv_nat_key key;
+	uint32_t permit;
+
+	if (own->nat->filtering != CV_NAT_FROM_ADDRESSES)
+		return own->nat->filtering == CV_NAT_FROM_ANYWHERE ? number : CV_NAT_NONE;
+	of = cv_nat_use_holder(own, number);
+	key = permit_key(cv_nat_use_at(own, number), remote);
+	cv_nat_lock(of);
+	permit = cv_nat_mappings_by_key(of->mappings, &key);
+	if (permit != CV_NAT_NONE) {
+		cv_nat_mapping_at(of->mappings, permit)->flows++;
+		give_back(of, number - of->first, now); // that permit uses it already
+	}
+	cv_nat_unlock(of);
+	return permit == CV_NAT_NONE ? CV_NAT_NONE : of->first + permit;
+}
+
 void cv_nat_use_expect_end(struct cv_nat_worker *own, const uint32_t *numbers, unsigned n)
 {
 	uint32_t indices[CV_BURST_MAX];

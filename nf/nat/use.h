@@ -38,7 +38,12 @@ void cv_nat_use_expect(const struct cv_nat *nat, struct cv_nat_worker *own,
 // CV_NAT_NONE.
 uint32_t cv_nat_use_destination(struct cv_nat_worker *own, const struct cv_flow_tuple *tuple);
 
-// Whether a mapping is for packets from this remote address that are of no flow yet.
+// A flow from outside, from a remote address, uses the mapping of a number: its number, or that of
+// its permit, which the flow uses in place of it. CV_NAT_NONE: that address may not send.
+uint32_t cv_nat_use_from_outside(
+	struct cv_nat_worker *own, uint32_t number, rte_be32_t remote, uint64_t now);
+
+// Whether what a flow from outside uses, a mapping or a permit, is still for this remote address.
 bool cv_nat_use_may_send(const struct cv_nat_worker *own, uint32_t number, rte_be32_t remote);
 
 // Asks for the memory that cv_nat_use_end() will read for n <= CV_BURST_MAX numbers.
