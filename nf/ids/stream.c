@@ -130,6 +130,7 @@ static void search(struct feed *feed, const uint8_t *data, uint32_t len)
 	stream->next += len;
 	if (feed->ids->depth != 0 && stream->position >= feed->ids->depth) {
 		cv_ids_count(feed->lane, CV_IDS_COUNT_BYPASSED_BYTES, len);
+		stream->filled = 0; // the window ends at next, and these are not kept
 		return;
 	}
 	while (len > 0 && !feed->lane->over) {

@@ -295,6 +295,8 @@ static void behind_the_depth_nothing_is_searched(void **state)
 	assert_string_equal(send_text(&net, FORWARD, 1, "0123456789"), "next");
 	assert_string_equal(send_text(&net, FORWARD, 11, "attack"), "next");
 	assert_int_equal(counted(&net, CV_IDS_COUNT_BYPASSED_BYTES), 6);
+	assert_string_equal(send_text(&net, FORWARD, 11, "attack"), "next"); // it was lost behind
+	assert_string_equal(send_text(&net, FORWARD, 1, "0123456789attack"), "next");
 	end(&net);
 }
 
