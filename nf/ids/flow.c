@@ -10,9 +10,9 @@
 #include "packet/checksum.h"
 #include "packet/tuple.h"
 
-#define FIN 1
 #define SYN 2
 #define RST 4
+#define ACK 16
 
 // States of a flow.
 #define REPLIED 1
@@ -90,22 +90,94 @@ static bool is_whole(const struct cv_ids_packet *packet, const uint8_t *l4)
 	return cv_checksum_fold(cv_checksum_add(sum, l4, len)) == 0xffff;
 }
 
+// What a SYN's payload is to the stream of its direction.
+enum opening { OPENS, REPEATS, IS_APART, CONTRADICTS };
+
+static void begin_anew(struct cv_ids_streams *streams, struct cv_ids_stream *stream, uint32_t first)
+{
+	cv_ids_stream_clear(streams, stream);
+	cv_ids_stream_begin(stream, first);
+}
+
+// A SYN, which asks for a connection. One amid a connection is not heeded by its receiver, one that
+// comes when the connection is over is, and only the answer tells: so streams stay as they are.
+static enum opening ask(struct cv_ids_stream *own, uint32_t seq, uint32_t len)
+{
+	own->syn_waits = true;
+	if (!own->begun || (seq == own->first && own->next == own->opening))
+		return OPENS;
+	return len > 0 ? CONTRADICTS : IS_APART; // its sender sends the payload again without it
+}
+
+// A SYN that answers one: both streams begin here, as its sender has the numbers. The other end does not
+// get an answer that nobody asked for: it could go on with a connection whose beginning is not known.
+static enum opening answer(struct cv_ids_streams *streams, struct cv_ids_stream *own,
+	struct cv_ids_stream *other, uint32_t seq, uint32_t ack)
+{
+	const bool fits = other->begun && (ack == other->first || ack == other->opening);
+
+	if (fits && own->begun && seq == own->first) {
+		other->syn_waits = false;
+		return REPEATS;
+	}
+	if (own->begun && other->begun && !other->syn_waits)
+		return CONTRADICTS;
+	if (!fits || other->next != other->opening)
+		begin_anew(streams, other, ack);
+	if (own->begun)
+		cv_ids_stream_clear(streams, own);
+	other->syn_waits = other->unheard = false;
+	return OPENS;
+}
+
+static CV_NOINLINE enum opening open_streams(struct cv_ids_streams *streams,
+	struct cv_ids_connection *connection, const struct cv_flow_followed *of, uint32_t seq,
+	uint32_t ack, uint32_t len)
+{
+	struct cv_ids_stream *own = &connection->way[of->direction];
+	const enum opening is =
+		of->tcp_flags & ACK
+			? answer(streams, own, &connection->way[!of->direction], seq, ack)
+			: ask(own, seq, len);
+
+	if (is == OPENS && !own->begun) {
+		cv_ids_stream_begin(own, seq);
+		own->unheard = true;
+	}
+	return is;
+}
+
+// The first acknowledgement of the other end's bytes: of several beginnings, this is the one that was
+// heard.
+static CV_NOINLINE void hear(struct cv_ids_streams *streams, struct cv_ids_stream *own,
+	struct cv_ids_stream *other, uint32_t ack)
+{
+	if (ack - other->first > other->next - other->first)
+		begin_anew(streams, other, ack);
+	other->unheard = false;
+	own->syn_waits = false; // it was answered
+}
+
 static uint8_t match_segment(struct cv_ids *ids, struct cv_nf_worker *worker, struct slot *slot,
 	const struct cv_flow_followed *of, struct cv_ids_packet *packet)
 {
 	struct cv_ids_lane *lane = &ids->lane[worker->index];
 	struct cv_ids_connection *connection = &lane->streams.connection[slot->connection - 1];
 	struct cv_ids_stream *stream = &connection->way[of->direction];
+	struct cv_ids_stream *other = &connection->way[!of->direction];
 	const uint8_t *l4 = of->view->data + of->l4;
+	const uint32_t ack = (uint32_t)cv_tuple_load(l4 + 8) << 16 | cv_tuple_load(l4 + 10);
 	uint32_t seq = (uint32_t)cv_tuple_load(l4 + 4) << 16 | cv_tuple_load(l4 + 6);
+	enum opening opening = IS_APART;
 	uint8_t verdict = CV_NEXT;
 	bool passed = false;
 
-	if (of->tcp_flags & SYN) {
-		// A connection of before is over; a SYN amid one is not heeded by its receiver.
-		if (stream->closed || (stream->begun && stream->position == 0))
-			cv_ids_stream_clear(&lane->streams, stream);
-		seq++;
+	if (CV_UNLIKELY((of->tcp_flags & (SYN | RST)) == SYN)) {
+		opening = open_streams(&lane->streams, connection, of, ++seq, ack, packet->len);
+		if (opening == CONTRADICTS)
+			return CV_DROP(CV_IDS_DROP_OVERLAP);
+	} else if (CV_UNLIKELY(other->unheard) && (of->tcp_flags & (RST | ACK)) == ACK) {
+		hear(&lane->streams, stream, other, ack);
 	}
 	packet->stream = true;
 	cv_ids_begin(ids, lane, packet->len + 2 * ids->window);
@@ -121,12 +193,8 @@ static uint8_t match_segment(struct cv_ids *ids, struct cv_nf_worker *worker, st
 			packet->stream = false;
 			return cv_ids_match(ids, worker, packet, &passed);
 		}
-	// One that its receiver would not heed ends nothing.
-	if ((of->tcp_flags & (FIN | RST)) && seq + packet->len == stream->next) {
-		stream->closed = true;
-		if (of->tcp_flags & RST)
-			connection->way[!of->direction].closed = true;
-	}
+	if (opening == OPENS)
+		stream->opening = stream->next;
 	cv_ids_consider_bare(ids, lane, packet);
 	if (lane->left != lane->given)
 		verdict = cv_ids_conclude(ids, worker, packet, &passed);

@@ -249,10 +249,8 @@ enum cv_ids_segment cv_ids_stream_segment(struct cv_ids *ids, struct cv_ids_lane
 	uint32_t len = packet->len;
 	int32_t ahead;
 
-	if (!stream->begun) {
-		stream->begun = true;
-		stream->next = seq;
-	}
+	if (!stream->begun)
+		cv_ids_stream_begin(stream, seq);
 	ahead = (int32_t)(seq - stream->next);
 	if (ahead > CV_IDS_REACH || ahead < -CV_IDS_REACH)
 		return CV_IDS_SEGMENT_ELSEWHERE;

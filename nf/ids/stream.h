@@ -42,8 +42,12 @@ struct cv_ids_stream {
 	uint8_t *window; // room for twice the window: the last bytes that were searched
 	uint64_t position; // bytes that were searched
 	uint32_t next; // the sequence number that comes next
+	uint32_t first; // of its first byte
+	uint32_t opening; // of the first behind what came with the SYN
 	uint32_t filled; // of the window
-	bool begun, closed;
+	bool begun;
+	bool syn_waits; // for its answer
+	bool unheard; // the other end has not acknowledged its beginning
 	uint8_t waiting_count;
 	struct cv_ids_waiting waiting[CV_IDS_WAITING_MAX]; // in order, without overlaps
 	struct cv_ids_pending pending[CV_IDS_PENDING_MAX];
@@ -74,6 +78,13 @@ void cv_ids_streams_give(struct cv_ids_streams *streams, uint32_t number);
 
 // Makes a direction as it was at first.
 void cv_ids_stream_clear(struct cv_ids_streams *streams, struct cv_ids_stream *stream);
+
+// The next byte has this number. It was not begun.
+static inline void cv_ids_stream_begin(struct cv_ids_stream *stream, uint32_t seq)
+{
+	stream->begun = true;
+	stream->next = stream->first = stream->opening = seq;
+}
 
 struct cv_ids;
 struct cv_ids_lane;

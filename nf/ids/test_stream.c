@@ -26,6 +26,7 @@ struct net {
 	struct cv_nf_counters counters;
 	struct cv_nf_worker worker;
 	uint16_t sport; // of the connection that is used
+	uint32_t ack[2]; // what segments of each direction acknowledge
 	bool bad_checksum; // of the next segment
 };
 
@@ -86,7 +87,7 @@ static const char *send_bytes(struct net *net, unsigned way, uint32_t seq, const
 	char text[128];
 	struct packet packet;
 	uint8_t *tcp;
-	rte_be32_t number = rte_cpu_to_be_32(seq);
+	const rte_be32_t number = rte_cpu_to_be_32(seq), ack = rte_cpu_to_be_32(net->ack[way]);
 
 	if (way == FORWARD)
 		snprintf(text, sizeof(text),
@@ -103,7 +104,8 @@ static const char *send_bytes(struct net *net, unsigned way, uint32_t seq, const
 	packet.len += (uint16_t)len;
 	tcp = packet.bytes + 34;
 	memcpy(tcp + 4, &number, 4);
-	tcp[13] = 16;
+	memcpy(tcp + 8, &ack, 4);
+	tcp[13] = strcmp(flags, "S") == 0 ? 0 : 16;
 	for (; *flags != '\0'; flags++)
 		tcp[13] |= *flags == 'S' ? 2 : *flags == 'F' ? 1 : *flags == 'R' ? 4 : 16;
 	flow_checksums(packet.bytes, packet.len);
@@ -118,11 +120,19 @@ static const char *send_text(struct net *net, unsigned way, uint32_t seq, const 
 	return send_bytes(net, way, seq, "", (const uint8_t *)text, strlen(text));
 }
 
+// A SYN whose sender begins at seq, and has the other begin at ack.
+static void answer(struct net *net, uint32_t seq, uint32_t ack)
+{
+	net->ack[REPLY] = ack;
+	net->ack[FORWARD] = seq;
+	assert_string_equal(send_bytes(net, REPLY, seq - 1, "SA", NULL, 0), "next");
+}
+
 static void open_connection(struct net *net, uint32_t seq)
 {
 	net->sport++;
 	assert_string_equal(send_bytes(net, FORWARD, seq - 1, "S", NULL, 0), "next");
-	assert_string_equal(send_bytes(net, REPLY, 999, "SA", NULL, 0), "next");
+	answer(net, 1000, seq);
 	assert_string_equal(send_bytes(net, FORWARD, seq, "A", NULL, 0), "next");
 }
 
@@ -315,6 +325,102 @@ static void a_syn_amid_changes_nothing(void **state)
 	end(&net);
 }
 
+static void ask(struct net *net, uint32_t seq)
+{
+	assert_string_equal(send_bytes(net, FORWARD, seq - 1, "S", NULL, 0), "next");
+}
+
+// An attack in two segments from seq on.
+static void expect_found(struct net *net, uint32_t seq)
+{
+	assert_string_equal(send_text(net, FORWARD, seq, "att"), "next");
+	assert_string_equal(send_text(net, FORWARD, seq + 3, "ack"), "rule");
+}
+
+// Of several SYNs the one that is answered begins the connection.
+static void only_an_answer_begins_a_connection(void **state)
+{
+	static const uint32_t others[] = {5001, 1u << 28}; // near, and far from 1
+	struct net net;
+
+	begin(&net, rules, "");
+	for (unsigned i = 0; i < 2; i++) {
+		open_connection(&net, 1);
+		ask(&net, others[i]); // before the first byte
+		expect_found(&net, 1);
+		open_connection(&net, 1);
+		assert_string_equal(send_text(&net, FORWARD, 1, "x"), "next");
+		ask(&net, others[i]);
+		expect_found(&net, 2);
+		net.sport++;
+		ask(&net, 1);
+		ask(&net, others[i]);
+		ask(&net, 77); // and the other end has answered before
+		answer(&net, 1000, others[i]);
+		expect_found(&net, others[i]);
+	}
+	end(&net);
+	begin(&net, rules, "");
+	open_connection(&net, 1);
+	assert_string_equal(send_text(&net, FORWARD, 1, "att"), "next");
+	ask(&net, 4); // its number is what is acknowledged next, but no SYN acknowledges it
+	net.ack[REPLY] = 4;
+	assert_string_equal(send_bytes(&net, REPLY, 1000, "A", NULL, 0), "next");
+	assert_string_equal(send_text(&net, FORWARD, 4, "ack"), "rule");
+	open_connection(&net, 1);
+	assert_string_equal(send_text(&net, FORWARD, 1, "att"), "next");
+	ask(&net, 1); // and its answer, once more
+	answer(&net, 1000, 1);
+	assert_string_equal(send_text(&net, FORWARD, 4, "ack"), "rule");
+	end(&net);
+}
+
+static void only_what_is_heard_begins_a_connection(void **state)
+{
+	struct net net;
+
+	begin(&net, rules, "");
+	net.sport++;
+	ask(&net, 1);
+	answer(&net, 1000, 1);
+	ask(&net, 1);
+	answer(&net, 90000, 1);
+	net.ack[FORWARD] = 1000; // the first answer
+	assert_string_equal(send_bytes(&net, FORWARD, 1, "A", NULL, 0), "next");
+	assert_string_equal(send_text(&net, REPLY, 1000, "...sec"), "next");
+	assert_string_equal(send_text(&net, REPLY, 1006, "ret"), "rule");
+	open_connection(&net, 1);
+	// Nobody asked: the other end does not get it.
+	assert_string_equal(send_bytes(&net, REPLY, 89999, "SA", NULL, 0), "tcp_overlap");
+	assert_string_equal(send_text(&net, REPLY, 1000, "...sec"), "next");
+	assert_string_equal(send_text(&net, REPLY, 1006, "ret"), "rule");
+	end(&net);
+}
+
+static void payload_may_come_with_a_syn(void **state)
+{
+	const uint8_t *data = (const uint8_t *)"attack";
+	struct net net;
+
+	begin(&net, rules, "");
+	net.sport++;
+	assert_string_equal(send_bytes(&net, FORWARD, 0, "S", data, 3), "next");
+	answer(&net, 1000, 4);
+	assert_string_equal(send_text(&net, FORWARD, 4, "ack"), "rule");
+	net.sport++;
+	assert_string_equal(send_bytes(&net, FORWARD, 0, "S", data, 3), "next");
+	answer(&net, 1000, 1); // it is to be sent again
+	expect_found(&net, 1);
+	net.sport++;
+	assert_string_equal(send_bytes(&net, FORWARD, 0, "S", data, 3), "next");
+	assert_string_equal(send_bytes(&net, FORWARD, 0, "S", data, 3), "next");
+	assert_string_equal(send_bytes(&net, FORWARD, 9, "S", data, 3), "tcp_overlap");
+	ask(&net, 10);
+	answer(&net, 1000, 10);
+	expect_found(&net, 10);
+	end(&net);
+}
+
 static void ports_can_be_used_again(void **state)
 {
 	struct net net;
@@ -328,6 +434,19 @@ static void ports_can_be_used_again(void **state)
 	open_connection(&net, 900000);
 	assert_string_equal(send_text(&net, FORWARD, 900000, "ack, att"), "next");
 	assert_string_equal(send_text(&net, FORWARD, 900008, "ack"), "rule");
+	for (unsigned i = 0; i < 2; i++) {
+		const uint32_t first = i == 0 ? 900000 : 1; // near, or the same as before
+
+		open_connection(&net, 1);
+		assert_string_equal( // before the last byte
+			send_bytes(&net, FORWARD, 2, "F", (const uint8_t *)"b", 1), "next");
+		assert_string_equal(send_text(&net, FORWARD, 1, "a"), "next");
+		for (uint32_t seq = 3; seq < 2003; seq += 10)
+			assert_string_equal(send_text(&net, FORWARD, seq, "0123456789"), "next");
+		ask(&net, first);
+		answer(&net, 5000, first);
+		expect_found(&net, first);
+	}
 	end(&net);
 }
 
@@ -456,6 +575,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(behind_the_depth_nothing_is_searched),
 		cmocka_unit_test(a_syn_amid_changes_nothing),
+		cmocka_unit_test(only_an_answer_begins_a_connection),
+		cmocka_unit_test(only_what_is_heard_begins_a_connection),
+		cmocka_unit_test(payload_may_come_with_a_syn),
 		cmocka_unit_test(ports_can_be_used_again),
 		cmocka_unit_test(other_rules_take_over),
 		cmocka_unit_test(streams_are_as_their_receiver_reads_them),
