@@ -215,6 +215,7 @@ static uint8_t follow_one(
 	struct cv_ids_packet packet;
 	const enum cv_ids_kind kind = cv_ids_packet_of(of->view, &packet);
 	const uint8_t flow = learn_state(slot, of);
+	const bool has_stream = slot->connection != 0 && slot->number == ids->number;
 	bool passed;
 
 	if (slot->state & BLOCKED)
@@ -226,10 +227,11 @@ static uint8_t follow_one(
 		return CV_DROP(CV_IDS_DROP_BAD_HEADER);
 	if (kind == CV_IDS_IS_NON_IP) // no flow has such packets
 		return CV_NEXT;
-	if (kind == CV_IDS_IS_FRAGMENT && ids->drop_fragments)
+	// What comes in fragments would be missing in a stream.
+	if (kind == CV_IDS_IS_FRAGMENT && (ids->drop_fragments || has_stream))
 		return CV_DROP(CV_IDS_DROP_FRAGMENT);
 	packet.flow = flow;
-	if (kind == CV_IDS_IS_PACKET && slot->connection != 0 && slot->number == ids->number) {
+	if (kind == CV_IDS_IS_PACKET && has_stream) {
 		if (!ids->checks_sums || is_whole(&packet, of->view->data + of->l4))
 			return match_segment(ids, worker, slot, of, &packet);
 		cv_ids_count(&ids->lane[worker->index], CV_IDS_COUNT_BAD_CHECKSUMS, 1);

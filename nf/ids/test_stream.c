@@ -310,6 +310,39 @@ static void behind_the_depth_nothing_is_searched(void **state)
 	end(&net);
 }
 
+// The first fragment of a segment, and the next, of 16 bytes and 8.
+static void send_fragments(struct net *net, uint32_t seq, const char *want)
+{
+	const rte_be32_t number = rte_cpu_to_be_32(seq);
+	struct packet packet;
+	char text[160];
+
+	snprintf(text, sizeof(text),
+		"ip4 src=10.0.0.1 dst=198.51.100.7 id=9 mf=1 tcp sport=%u dport=80 data=12",
+		net->sport);
+	packet = packet_make(text);
+	memcpy(packet.bytes + 38, &number, sizeof(number));
+	packet.bytes[47] = 16;
+	assert_string_equal(process(net, packet.bytes, packet.len), want);
+	packet = packet_make("ip4 src=10.0.0.1 dst=198.51.100.7 id=9 off=4 proto=6 data=8");
+	assert_string_equal(process(net, packet.bytes, packet.len), want);
+}
+
+static void streams_have_no_fragments(void **state)
+{
+	struct net net;
+
+	begin(&net, rules, "");
+	open_connection(&net, 1);
+	send_fragments(&net, 1, "fragment");
+	assert_string_equal(send_text(&net, FORWARD, 1, "friend"), "next");
+	send_fragments(&net, 7, "next"); // nobody searches there
+	for (unsigned i = 0; i < 9; i++)
+		open_connection(&net, 1);
+	send_fragments(&net, 1, "next"); // it is no stream
+	end(&net);
+}
+
 static void a_syn_amid_changes_nothing(void **state)
 {
 	struct net net;
@@ -574,6 +607,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(directions_are_known),
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(behind_the_depth_nothing_is_searched),
+		cmocka_unit_test(streams_have_no_fragments),
 		cmocka_unit_test(a_syn_amid_changes_nothing),
 		cmocka_unit_test(only_an_answer_begins_a_connection),
 		cmocka_unit_test(only_what_is_heard_begins_a_connection),
