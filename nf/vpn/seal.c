@@ -12,6 +12,7 @@
 
 #define IPV6_MTU_LEAST 1280u // RFC 8200 section 5
 #define IPV4_MTU_LEAST 68u // RFC 791 section 3.2
+#define LATER_MAX 512u // fragments of a burst, but for the first of each packet: 8 of each
 
 uint8_t cv_vpn_tell_and_drop(
 	const struct out *out, enum cv_vpn_drop why, enum cv_icmp_reason reason, uint32_t value)
@@ -142,35 +143,61 @@ void cv_vpn_finish_row(const struct prepared *packet, uint16_t n, uint8_t *verdi
 		finish_row(packet, n, verdict);
 }
 
-// Writes fragment number i, from 1, as a packet of its own. The verdict is the reason why there is none.
-static uint8_t send_fragment(const struct out *out, const struct inner *whole,
-	const struct cv_ipv4_fragments *parts, uint16_t i)
+// Fragments but for the first of each packet: they leave behind the burst, so they get their numbers behind it,
+// or a peer whose window is small would take them for old.
+struct later {
+	uint16_t count;
+	struct prepared packets[LATER_MAX];
+	uint8_t *frames[LATER_MAX];
+};
+
+static CV_NOINLINE void finish_later(struct cv_nf_worker *worker, struct later *later)
+{
+	uint8_t verdict[LATER_MAX];
+
+	for (uint16_t i = 0, end; i < later->count; i = end) {
+		for (end = i; end < later->count && end - i < CV_BURST_MAX &&
+			      later->packets[end].sa == later->packets[i].sa;
+			end++) {
+			later->packets[end].at = end;
+			verdict[end] = CV_NEXT;
+		}
+		finish_row(&later->packets[i], (uint16_t)(end - i), verdict);
+	}
+	for (uint16_t i = 0; i < later->count; i++)
+		if (verdict[i] != CV_NEXT) // it is not encrypted
+			cv_nf_drop_originated(worker, later->frames[i], verdict[i] - CV_DROP(0));
+}
+
+// Writes fragment number i, from 1, as a packet of its own that has no number yet. False: no room.
+static bool make_fragment(const struct out *out, const struct inner *whole,
+	const struct cv_ipv4_fragments *parts, uint16_t i, struct later *later)
 {
 	const struct cv_view *view = out->view;
 	const struct inner inner = {.len = cv_ipv4_fragment_len(parts, i), .class = whole->class};
 	const rte_be16_t type = out->sa->local.v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4;
-	struct prepared packet = {.at = 0};
-	uint8_t verdict = CV_NEXT, *frame;
+	uint8_t *frame;
 
+	if (later->count == LATER_MAX)
+		return false;
 	frame = cv_nf_originate(out->worker,
 		(uint16_t)(view->l3 + front_of(out->sa) + inner.len + back_of(inner.len)), view->in,
 		view->out, CV_NF_BEHIND);
 	if (frame == NULL)
-		return CV_DROP(CV_VPN_NO_ROOM);
+		return false;
 	memcpy(frame, view->data, view->l3);
 	memcpy(frame + view->l3 - sizeof(type), &type, sizeof(type));
 	cv_ipv4_fragment((const struct cv_ipv4 *)(view->data + view->l3), parts, i,
 		frame + view->l3 + front_of(out->sa));
-	enclose(&packet, out->sa, frame + view->l3, &inner);
-	finish_row(&packet, 1, &verdict);
-	if (verdict != CV_NEXT) // it is not encrypted
-		cv_nf_drop_originated(out->worker, frame, verdict - CV_DROP(0));
-	return verdict;
+	enclose(&later->packets[later->count], out->sa, frame + view->l3, &inner);
+	later->frames[later->count++] = frame;
+	return true;
 }
 
-// A packet that is too long becomes its first fragment; the others are sent behind the burst. What was made
+// A packet that is too long becomes its first fragment; the others leave behind the burst. What was made
 // before something failed is sent, too: it is of no use, and does no harm.
-static uint8_t fragment(const struct out *out, struct inner *inner, uint32_t mtu)
+static uint8_t fragment(
+	const struct out *out, struct inner *inner, uint32_t mtu, struct later *later)
 {
 	struct cv_view *view = out->view;
 	struct cv_ipv4 *ip = (struct cv_ipv4 *)(view->data + view->l3);
@@ -180,19 +207,16 @@ static uint8_t fragment(const struct out *out, struct inner *inner, uint32_t mtu
 	if (parts.count == 0 || view->before != 0)
 		return CV_DROP(CV_VPN_TOO_BIG);
 	take_hop((uint8_t *)ip, false);
-	for (uint16_t i = 1; i < parts.count; i++) {
-		const uint8_t verdict = send_fragment(out, inner, &parts, i);
-
-		if (verdict != CV_NEXT)
-			return verdict;
-	}
+	for (uint16_t i = 1; i < parts.count; i++)
+		if (!make_fragment(out, inner, &parts, i, later))
+			return CV_DROP(CV_VPN_NO_ROOM);
 	cv_ipv4_fragment_first(ip, &parts);
 	inner->len = parts.first_len;
 	return CV_NEXT;
 }
 
 // A packet that does not fit. CV_NEXT: its first fragment does.
-static uint8_t shorten(const struct out *out, struct inner *inner)
+static uint8_t shorten(const struct out *out, struct inner *inner, struct later *later)
 {
 	const uint32_t mtu = inner_mtu(out->sa, out->vpn->mtu);
 
@@ -202,13 +226,14 @@ static uint8_t shorten(const struct out *out, struct inner *inner)
 			return CV_DROP(CV_VPN_TOO_BIG);
 		return cv_vpn_tell_and_drop(out, CV_VPN_TOO_BIG, CV_ICMP_TOO_BIG, mtu);
 	}
-	return mtu < IPV4_MTU_LEAST ? CV_DROP(CV_VPN_TOO_BIG) : fragment(out, inner, mtu);
+	return mtu < IPV4_MTU_LEAST ? CV_DROP(CV_VPN_TOO_BIG) : fragment(out, inner, mtu, later);
 }
 
 // A packet that is too long. CV_NEXT: it has become its first fragment, of *len bytes.
-static CV_NOINLINE uint8_t shorten_to(const struct out *out, struct inner inner, uint16_t *len)
+static CV_NOINLINE uint8_t shorten_to(
+	const struct out *out, struct inner inner, uint16_t *len, struct later *later)
 {
-	const uint8_t verdict = shorten(out, &inner);
+	const uint8_t verdict = shorten(out, &inner, later);
 
 	*len = inner.len;
 	return verdict;
@@ -216,7 +241,7 @@ static CV_NOINLINE uint8_t shorten_to(const struct out *out, struct inner inner,
 
 // Puts one packet into the tunnel, but for its number and encryption.
 static CV_INLINE uint8_t prepare(struct cv_vpn *vpn, struct cv_nf_worker *worker,
-	struct cv_view *view, const struct cv_sa *sa, struct prepared *packet)
+	struct cv_view *view, const struct cv_sa *sa, struct prepared *packet, struct later *later)
 {
 	const rte_be16_t type = sa->local.v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4;
 	const unsigned front = front_of(sa), l3 = view->l3;
@@ -233,7 +258,7 @@ static CV_INLINE uint8_t prepare(struct cv_vpn *vpn, struct cv_nf_worker *worker
 	if (CV_UNLIKELY(front + inner.len + back_of(inner.len) > vpn->mtu)) {
 		const struct out out = {vpn, worker, view, sa};
 		uint16_t len;
-		const uint8_t verdict = shorten_to(&out, inner, &len);
+		const uint8_t verdict = shorten_to(&out, inner, &len, later);
 
 		if (verdict != CV_NEXT)
 			return verdict;
@@ -266,7 +291,9 @@ CV_HOT uint16_t cv_vpn_seal(struct cv_vpn *vpn, struct cv_nf_worker *worker, str
 	uint16_t apart[CV_BURST_MAX]; // of associations that aggregate
 	uint32_t rule[CV_BURST_MAX];
 	uint16_t count = 0, aparts = 0, others = 0;
+	struct later later;
 
+	later.count = 0;
 	// Packets grow into lines before and behind that nobody has touched yet.
 	for (uint16_t i = 0; vpn->has_plain && i < n; i++) {
 		CV_PREFETCH_WRITE(view[i].data - CV_ESP_LEN - CV_IPV4_LEN);
@@ -287,7 +314,8 @@ CV_HOT uint16_t cv_vpn_seal(struct cv_vpn *vpn, struct cv_nf_worker *worker, str
 			apart[aparts++] = i;
 		} else {
 			packets[count].at = i;
-			verdict[i] = prepare(vpn, worker, &view[i], policy->out, &packets[count]);
+			verdict[i] = prepare(
+				vpn, worker, &view[i], policy->out, &packets[count], &later);
 			count += verdict[i] == CV_NEXT;
 		}
 	}
@@ -296,6 +324,8 @@ CV_HOT uint16_t cv_vpn_seal(struct cv_vpn *vpn, struct cv_nf_worker *worker, str
 			;
 		finish_row(&packets[i], (uint16_t)(end - i), verdict);
 	}
+	if (CV_UNLIKELY(later.count > 0))
+		finish_later(worker, &later);
 	if (aparts > 0)
 		cv_aggfrag_seal(vpn, worker, view, rule, apart, aparts, verdict);
 	for (uint16_t i = 0; i < n; i++)

@@ -78,6 +78,24 @@ static struct packet through(void *vpn, unsigned port, const struct packet *pack
 	return out;
 }
 
+// A burst, of packets that pointers lead to.
+static void receive(void *vpn, unsigned port, const struct packet *const *packets, uint16_t n)
+{
+	struct rte_mbuf *mbufs[CV_BURST_MAX];
+	struct cv_burst burst;
+
+	rig_begin(&rig, &cv_nf_vpn, vpn, pool);
+	assert_int_equal(rte_pktmbuf_alloc_bulk(pool, mbufs, n), 0);
+	for (uint16_t i = 0; i < n; i++)
+		memcpy(rte_pktmbuf_append(mbufs[i], (uint16_t)packets[i]->len), packets[i]->bytes,
+			packets[i]->len);
+	cv_burst_load(&burst, mbufs, n, (uint8_t)port, 1 - (uint8_t)port, &rig.ports[port]);
+	rig.received += burst.n;
+	cv_path_run(&rig.path, &rig.worker, &burst);
+	assert_true(rig_conserved(&rig));
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+}
+
 static void expect_drop(const char *what, const char *reason)
 {
 	for (unsigned why = 0; cv_nf_vpn.drops[why] != NULL; why++)
@@ -654,6 +672,30 @@ static void congestion_marks(void **state)
 			struct packet v4 = packet_make("ip4 udp data=9"),
 				      v6 = packet_make("ip6 udp");
 			uint8_t *ip4 = v4.bytes + ETHER_LEN, *ip6 = v6.bytes + ETHER_LEN;
+// A burst of packets that are too long, and of some that are not: all leave in the order of their numbers.
+static void fragments_are_numbered_as_they_leave(void **state)
+{
+	const struct packet whole = packet_make("ip4 src=10.1.0.1 dst=10.2.0.1 udp data=1460");
+	const struct packet fits = packet_make("ip4 src=10.1.0.1 dst=10.2.0.1 udp data=18");
+	const struct packet *burst[CV_BURST_MAX];
+	struct cv_vpn *west, *east;
+
+	make_ends(0, &west, &east);
+	for (unsigned i = 0; i < CV_BURST_MAX; i++)
+		burst[i] = i % 8 == 7 ? &fits : &whole;
+	receive(west, INSIDE, burst, CV_BURST_MAX);
+	assert_int_equal(rig.outs, CV_BURST_MAX + CV_BURST_MAX / 8 * 7);
+	for (unsigned i = 0; i < rig.outs; i++)
+		assert_int_equal(rig.out[i].bytes[ETHER_LEN + 20 + 7], i + 1);
+	// The first fragment gets the last number, the second none.
+	west->sa[0].state->sequence = UINT32_MAX - 1;
+	through(west, INSIDE, &whole);
+	assert_int_equal(rig.outs, 1);
+	expect_drop("the second fragment", "sequence_overflow");
+	cv_nf_destroy(&cv_nf_vpn, west);
+	cv_nf_destroy(&cv_nf_vpn, east);
+}
+
 			const uint8_t want = table[inner][outer];
 
 			assert_int_equal(cv_ecn_decapsulate(outer, inner), want);
@@ -978,3 +1020,4 @@ int main(int argc, char **argv)
 	assert_int_equal(test_dir_make(folder), 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
+		cmocka_unit_test(fragments_are_numbered_as_they_leave),
