@@ -12,7 +12,7 @@
 #include "packet/ipv6.h"
 #include "packet/udp.h"
 
-static bool is_same(
+bool cv_sa_state_is(
 	const struct cv_sa_state *state, const struct cv_sa *sa, const struct cv_sa_key *key)
 {
 	return state->outbound == sa->outbound && state->spi == sa->spi &&
@@ -26,7 +26,7 @@ struct cv_sa_state *cv_sa_state_get(const struct cv_sa *sa, const struct cv_sa_k
 	struct cv_sa_state *state;
 
 	for (size_t i = 0; i < running_count; i++)
-		if (is_same(running[i].state, sa, key)) {
+		if (cv_sa_state_is(running[i].state, sa, key)) {
 			running[i].state->owners++;
 			return running[i].state;
 		}

@@ -69,6 +69,10 @@ struct cv_sa_key {
 	uint8_t len; // of the key
 };
 
+// Whether a state has an association's direction and SPI, and this key.
+bool cv_sa_state_is(
+	const struct cv_sa_state *state, const struct cv_sa *sa, const struct cv_sa_key *key);
+
 // The state of an association: that of `running`, of so many, which has the same direction, SPI and key, or a
 // new one. NULL: no memory, no random numbers, or no cipher.
 struct cv_sa_state *cv_sa_state_get(const struct cv_sa *sa, const struct cv_sa_key *key,

@@ -312,6 +312,17 @@ static int add_local(struct reader *reader, const struct cv_address *local)
 	return 0;
 }
 
+// Two that are out would count apart: one key would have each number twice.
+static bool has_twin(const struct row *row)
+{
+	const struct cv_vpn *vpn = row->reader->vpn;
+
+	for (size_t i = 0; i < vpn->sas; i++)
+		if (cv_sa_state_is(vpn->sa[i].state, &row->sa, &row->key))
+			return true;
+	return false;
+}
+
 // Puts an association that is right into the function.
 static int add_row(struct row *row)
 {
@@ -322,6 +333,9 @@ static int add_row(struct row *row)
 
 	if (row->sa.outbound && vpn->policy[row->sa.policy].out != NULL)
 		return refuse(reader, "policy", "has an association out already; remove one");
+	if (row->sa.outbound && has_twin(row))
+		return refuse(reader, "the SPI and the key",
+			"are another association's that is out; write another key");
 	rc = row->sa.outbound ? 0 : add_spi(reader, row->sa.spi);
 	if (rc == 0 && !row->sa.outbound)
 		rc = add_local(reader, &row->sa.local);

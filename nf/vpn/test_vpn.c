@@ -977,6 +977,10 @@ static void refuses(void **state)
 }
 
 // Everybody may read telemetry who may read counters.
+	packet_refused(&cv_nf_vpn,
+		config_of(ALL ", {'name': 'b', 'match': {}}",
+			SA "\nout 4096 policy b local " WEST " peer " EAST " key " K1, ""),
+		"sas:2: the SPI and the key: are another association's that is out");
 static void info_has_no_keys(void **state)
 {
 	void *vpn = make(ALL, SA "\nin 4096 policy all local " WEST " key " K3, "");
