@@ -207,6 +207,7 @@ static CV_INLINE void decrypt(
 static CV_INLINE void take_numbers(const struct arrival *arrival, uint16_t n, uint8_t *verdict)
 {
 	const struct cv_sa *sa = arrival[0].sa;
+	const bool limited = cv_sa_is_limited(sa);
 	struct cv_sa_state *state = sa->state;
 	uint64_t packets = 0, bytes = 0, replayed = 0, bad_tags = 0;
 
@@ -220,6 +221,11 @@ static CV_INLINE void take_numbers(const struct arrival *arrival, uint16_t n, ui
 		if (CV_UNLIKELY(!cv_replay_is_new(&state->replay, sa->window, one->sequence))) {
 			verdict[one->at] = CV_DROP(CV_VPN_REPLAYED);
 			replayed++;
+			continue;
+		}
+		if (CV_UNLIKELY(limited) &&
+			!cv_sa_takes(sa, state->packets + packets, state->bytes + bytes)) {
+			verdict[one->at] = CV_DROP(CV_VPN_EXPIRED);
 			continue;
 		}
 		cv_replay_note(&state->replay, one->sequence);

@@ -112,6 +112,11 @@ bool cv_sa_is_over(const struct cv_sa *sa, bool hard)
 	       is_over(bytes, hard ? limits->hard_bytes : limits->soft_bytes);
 }
 
+bool cv_sa_takes(const struct cv_sa *sa, uint64_t packets, uint64_t bytes)
+{
+	return !is_over(packets, sa->limits.hard_packets) && !is_over(bytes, sa->limits.hard_bytes);
+}
+
 uint16_t cv_sa_reserve(const struct cv_sa *sa, const uint16_t *bytes, uint16_t n, uint64_t *first,
 	enum cv_sa_refusal *refusal)
 {
@@ -129,7 +134,7 @@ uint16_t cv_sa_reserve(const struct cv_sa *sa, const uint16_t *bytes, uint16_t n
 			*refusal = CV_SA_EXPIRED;
 			break;
 		}
-		if (CV_UNLIKELY(state->sequence + taken == cv_sa_last(sa))) {
+		if (CV_UNLIKELY(state->sequence + taken >= cv_sa_last(sa))) {
 			*refusal = CV_SA_OVERFLOW;
 			break;
 		}

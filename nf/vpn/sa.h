@@ -93,6 +93,14 @@ uint16_t cv_sa_reserve(const struct cv_sa *sa, const uint16_t *bytes, uint16_t n
 // Whether a limit was reached; hard: one at which packets are dropped.
 bool cv_sa_is_over(const struct cv_sa *sa, bool hard);
 
+// Whether an association that has had so many packets and bytes takes another.
+bool cv_sa_takes(const struct cv_sa *sa, uint64_t packets, uint64_t bytes);
+
+static inline bool cv_sa_is_limited(const struct cv_sa *sa)
+{
+	return (sa->limits.hard_packets | sa->limits.hard_bytes) != 0;
+}
+
 // The highest sequence number that may be used.
 static inline uint64_t cv_sa_last(const struct cv_sa *sa)
 {
