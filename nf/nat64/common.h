@@ -16,6 +16,23 @@ bool cv_nat64_is_error_ipv6(const uint8_t *ip, unsigned len);
 uint8_t cv_nat64_make_checksum(
 	const struct cv_nat64 *nat64, uint8_t *udp, unsigned len, const struct cv_nat64_ends *ends);
 
+// With clients, an address of the prefix is an IPv4 host's, and no packet comes from there (RFC 6146 section
+// 3.5), unless a row says that it is an IPv6 host's.
+static inline bool cv_nat64_is_looping(
+	const struct cv_nat64_map *map, const struct cv_nat64_ends *ends)
+{
+	const struct cv_nat64_row *row;
+	struct cv_nat64_ipv6 host;
+
+	if (!cv_nat64_has(&map->prefix, ends->src6))
+		return false;
+	row = cv_nat64_find_ipv4(map, ends->src);
+	if (row == NULL || row->by_prefix)
+		return row == NULL;
+	host = cv_nat64_of_row(map, row, ends->src);
+	return host.high != ends->src6.high || host.low != ends->src6.low;
+}
+
 // The source's address, and whether the packet may have both. A verdict.
 static CV_INLINE uint8_t cv_nat64_find_ipv4_source(
 	const struct cv_nat64_job *job, const uint8_t *ip, unsigned len, struct cv_nat64_ends *ends)
@@ -38,6 +55,8 @@ static CV_INLINE uint8_t cv_nat64_find_ipv4_source(
 			return CV_DROP(CV_NAT64_NO_ADDRESS);
 	}
 	if (CV_UNLIKELY(cv_ipv4_martians[ends->src >> 24] | cv_ipv4_martians[ends->dst >> 24]))
+		return CV_DROP(CV_NAT64_BAD_ADDRESS);
+	if (CV_UNLIKELY(nat64->clients != NULL) && cv_nat64_is_looping(&nat64->map, ends))
 		return CV_DROP(CV_NAT64_BAD_ADDRESS);
 	if (CV_UNLIKELY(prefix->well_known) &&
 		((cv_nat64_has(prefix, ends->src6) && !cv_nat64_is_global(ends->src)) ||

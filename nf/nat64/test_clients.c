@@ -104,7 +104,7 @@ static void as_the_model(void **state)
 
 #define CLIENTS                                                                 \
 	"{'prefix': '2001:db8:64::/96', 'eam': [{'ipv4': '192.0.2.1', 'ipv6': " \
-	"'2001:db8::1'}], 'clients': '100.64.0.0/30', " SOURCES "}"
+	"'2001:db8::1'}], 'hosts': ['198.51.100.0/24'], 'clients': '100.64.0.0/30', " SOURCES "}"
 
 static void step(void *nf, const char *in, const char *out)
 {
@@ -148,6 +148,11 @@ static void packets(void **state)
 		{"ip6 src=2001:db8::f" TO6 "udp", "no_address"},
 		{"ip6 src=2001:db8::b" TO6 "udp", "ip4 src=100.64.0.1 dst=8.8.8.8 ttl=63 id=7 udp"},
 		{"ip6 src=fe80::1" TO6 "udp", "bad_address"},
+		// An IPv4 host does not come from here; a host of the prefix does.
+		{"ip6 src=2001:db8:64::6440:0" TO6 "udp", "bad_address"},
+		{"ip6 src=2001:db8:64::c000:201" TO6 "udp", "bad_address"},
+		{"ip6 src=2001:db8:64::c633:6407" TO6 "udp",
+			"ip4 src=198.51.100.7 dst=8.8.8.8 ttl=63 id=8 udp"},
 		// What goes to no prefix is not translated.
 		{"ip6 src=2001:db8::a dst=2001:db8::b udp",
 			"ip6 src=2001:db8::a dst=2001:db8::b udp"},
