@@ -113,7 +113,7 @@ static CV_INLINE uint8_t cv_nat64_run_to_ipv4(
 		.payload = (uint16_t)(len - CV_IPV6_LEN),
 	};
 	if (!head.df)
-		head.fragment.id = ++nat64->lanes[job->worker->index].id;
+		head.fragment.id = cv_nat64_next_id(&nat64->lanes[job->worker->index]);
 	delta = cv_nat64_delta_to_ipv4(nat64, ends);
 	cv_nat64_common_checksum(ip + CV_IPV6_LEN, head.proto, delta); // none stays none
 	return cv_nat64_put_ipv4(job, CV_IPV6_LEN, &head, ends);

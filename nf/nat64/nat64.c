@@ -393,16 +393,21 @@ static void *create(const void *config, const struct cv_nf_env *env, struct cv_e
 
 static void start(void *instance, const struct cv_nf_env *env)
 {
+	const struct cv_nat64 *old = env->running;
 	struct cv_nat64 *nat64 = instance;
 
 	cv_teller_start(&nat64->teller, env, nat64->icmp_rate);
 	memcpy(nat64->mtus, env->mtus, env->ports_count * sizeof(*env->mtus));
-	// Workers begin apart: their identifications of packets between the same ends differ for long.
+	// Workers begin apart: their identifications of packets between the same ends differ for long. Or
+	// they go on, but for what is sent until they go over.
 	for (unsigned i = 0; i < CV_WORKERS_MAX; i++)
-		nat64->lanes[i].id = (uint16_t)(i << 10);
+		nat64->lanes[i].id = old == NULL
+					     ? (uint16_t)(i << 10)
+					     : __atomic_load_n(&old->lanes[i].id,
+						       __ATOMIC_RELAXED); // with cv_nat64_next_id()
 }
 
-// Counts, and identifications, go on.
+// Counts go on.
 static void inherit(void *instance, void *before)
 {
 	const struct cv_nat64 *old = before;

@@ -39,8 +39,16 @@ enum cv_nat64_drop {
 struct cv_nat64_lane {
 	uint64_t to_ipv4, to_ipv6; // packets that left so; read by others
 	uint64_t fragments; // made of longer packets, beside the first
-	uint16_t id; // of the last IPv4 packet that may be fragmented
+	uint16_t id; // of the last IPv4 packet that may be fragmented; read by others
 } __rte_cache_aligned;
+
+static CV_INLINE uint16_t cv_nat64_next_id(struct cv_nat64_lane *lane)
+{
+	const uint16_t id = lane->id + 1;
+
+	__atomic_store_n(&lane->id, id, __ATOMIC_RELAXED); // with the load in start()
+	return id;
+}
 
 struct cv_nat64 {
 	struct cv_nat64_map map;

@@ -320,6 +320,23 @@ static void round_trip(void **state)
 	}
 }
 
+// Another instance goes on where the one before was.
+static void identifications_go_on(void **state)
+{
+	const struct packet packet =
+		whole("ip6 src=2001:db8::1 dst=2001:db8:64::808:808 udp data=9");
+	void *nf = packet_nf(&cv_nf_nat64, CONFIG(""), NULL), *next;
+
+	for (unsigned i = 0; i < 3; i++)
+		translate(nf, &packet);
+	next = packet_nf_instead(&cv_nf_nat64, CONFIG(", 'icmp_rate': 1"), nf, NULL);
+	cv_nf_nat64.inherit(next, nf);
+	cv_nf_destroy(&cv_nf_nat64, nf);
+	translate(next, &packet);
+	assert_int_equal(load16(rig.out[0].bytes + 18), 4);
+	cv_nf_destroy(&cv_nf_nat64, next);
+}
+
 static void refuses(void **state)
 {
 	static const struct {
@@ -361,6 +378,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(informs_senders),
 		cmocka_unit_test(fragments),
 		cmocka_unit_test(round_trip),
+		cmocka_unit_test(identifications_go_on),
 		cmocka_unit_test(refuses),
 	};
 

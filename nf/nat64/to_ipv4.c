@@ -150,7 +150,7 @@ uint8_t cv_nat64_packet_to_ipv4(const struct cv_nat64_job *job, struct cv_nat64_
 		head.df = false;
 	}
 	if (!head.df && !head.fragment.given)
-		head.fragment.id = ++nat64->lanes[job->worker->index].id;
+		head.fragment.id = cv_nat64_next_id(&nat64->lanes[job->worker->index]);
 	if (CV_UNLIKELY(room > len) && !cv_nf_trim(job->worker, view, (uint16_t)(room - len)))
 		return CV_DROP(CV_NAT64_NO_BUFFER);
 	if (CV_UNLIKELY(chain.proto == IPPROTO_ICMPV6))
