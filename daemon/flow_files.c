@@ -45,6 +45,29 @@ static void failed(const struct cv_node *node, unsigned function, const char *wh
 		node->plan->functions[function].name, why);
 }
 
+int cv_flow_files_owners(const struct cv_node *node)
+{
+	for (unsigned i = 0; i < node->plan->functions_count; i++) {
+		const struct cv_nf *nf = node->plan->functions[i].nf;
+
+		if (nf->keeps_owners && cv_nf_keeps(nf, node->functions[i]) != NULL)
+			return (int)i;
+	}
+	return -1;
+}
+
+// False, and it is said: they may not.
+static bool may_go_on(const struct cv_node *node, bool reports)
+{
+	const int owners = cv_flow_files_owners(node);
+
+	if (owners >= 0 && reports)
+		failed(node, (unsigned)owners,
+			"which of its hosts has which address is not kept, and they would be "
+			"other hosts'");
+	return owners < 0;
+}
+
 // What a function knew of flows is looked at. False: it was not kept, or is something else.
 static bool begin_function(
 	const struct cv_node *node, unsigned function, const struct cv_flow_files *files)
@@ -161,7 +184,8 @@ static bool all_came(const struct cv_node *node, struct cv_flow_restored *restor
 void cv_flow_files_restore(struct cv_node *node, const struct cv_flow_files *files,
 	enum cv_flow_origin origin, struct cv_flow_restored *restored)
 {
-	begun = calloc(node->plan->functions_count + 1, sizeof(*begun));
+	begun = may_go_on(node, false) ? calloc(node->plan->functions_count + 1, sizeof(*begun))
+				       : NULL;
 	if (begun == NULL)
 		return;
 	for (unsigned i = 0; i < node->plan->functions_count; i++)
@@ -230,6 +254,8 @@ void cv_flow_files_collect(const struct cv_node *node, bool reports, struct cv_f
 {
 	files->count = 0;
 	files->all = true;
+	if (!may_go_on(node, reports))
+		return;
 	for (unsigned i = 0; i < node->plan->functions_count; i++)
 		add_function(node, i, files);
 	for (unsigned i = 0; i < node->zones_count; i++) {

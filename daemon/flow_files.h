@@ -27,6 +27,10 @@ struct cv_flow_files {
 	struct cv_flow_file files[CV_FLOW_FILES_MAX];
 };
 
+// A function that alone knows whose addresses are, which no other process learns: its flows would be other
+// hosts' there, so none may go on. -1: there is none.
+int cv_flow_files_owners(const struct cv_node *node);
+
 // Those of a node, whose they stay. reports: says on standard error which flows are in none.
 void cv_flow_files_collect(const struct cv_node *node, bool reports, struct cv_flow_files *files);
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/flow_files.h"
 #include "daemon/flow_store.h"
 #include "daemon/freeze.h"
 #include "daemon/handover.h"
@@ -102,10 +103,11 @@ static int check_functions(const struct cv_node *node, bool lose, struct cv_erro
 
 	for (unsigned i = 0; i < plan->functions_count; i++) {
 		const struct cv_nf *nf = plan->functions[i].nf;
+		const char *keeps = cv_nf_keeps(nf, node->functions[i]);
 
-		if (nf->keeps == NULL || (lose && !nf->keeps_unique))
+		if (keeps == NULL || (lose && !nf->keeps_unique))
 			continue;
-		snprintf(why, sizeof(why), "its %s do not go along; %s", nf->keeps,
+		snprintf(why, sizeof(why), "its %s do not go along; %s", keeps,
 			nf->keeps_unique ? "restart the node"
 					 : "add --forget-flows, or restart the node");
 		return refuse_part(error, "function", plan->functions[i].name, why);
@@ -194,11 +196,12 @@ static int give_ports(struct giving *it)
 }
 
 // With flows that may be lost, those are that more is known of than is in their slots: the new node may not
-// have all of both.
+// have all of both. All are, where addresses would be other hosts'.
 static bool goes_along(const struct giving *it, const struct cv_flow_zone *zone)
 {
 	return cv_flow_zone_stays(zone) == NULL &&
-	       !(it->how->forget_flows && cv_flow_zone_keeps(zone));
+	       !(it->how->forget_flows &&
+		       (cv_flow_zone_keeps(zone) || cv_flow_files_owners(it->node) >= 0));
 }
 
 // What a function knows of flows, if some of its flows go along; else NULL.

@@ -149,6 +149,8 @@ struct cv_nf {
 	// not hand over to another process: that begins without. NULL: nothing that anybody misses.
 	const char *keeps;
 	bool keeps_unique; // no process may begin without it while peers know the one before
+	bool keeps_owners; // it says whose addresses are: without it flows of the node would be others'
+	bool (*keeps_any)(const void *instance); // whether this instance keeps it; NULL: each does
 
 	// What only this function knows (rule hits, table sizes), as a new JSON object; may be NULL.
 	// Called while packets flow: reads counters with relaxed atomics.
@@ -163,6 +165,12 @@ const struct cv_nf *cv_nf_find(const char *name);
 
 // The Debian package without which a type called name was left out when this was built, or NULL.
 const char *cv_nf_left_out(const char *name);
+
+// What an instance keeps that does not go to another process, or NULL.
+static inline const char *cv_nf_keeps(const struct cv_nf *nf, const void *instance)
+{
+	return nf->keeps_any == NULL || nf->keeps_any(instance) ? nf->keeps : NULL;
+}
 
 static inline void cv_nf_start(const struct cv_nf *nf, void *instance, const struct cv_nf_env *env)
 {

@@ -422,6 +422,11 @@ static void inherit(void *instance, void *before)
 	}
 }
 
+static bool has_clients(const void *instance)
+{
+	return ((const struct cv_nat64 *)instance)->clients != NULL;
+}
+
 static json_t *info(const void *instance)
 {
 	const struct cv_nat64 *nat64 = instance;
@@ -452,5 +457,8 @@ const struct cv_nf cv_nf_nat64 = {
 	.destroy = destroy,
 	.process = process,
 	.grows = cv_nf_always_grows,
+	.keeps = "clients",
+	.keeps_owners = true,
+	.keeps_any = has_clients,
 	.info = info,
 };

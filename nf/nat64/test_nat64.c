@@ -337,6 +337,18 @@ static void identifications_go_on(void **state)
 	cv_nf_destroy(&cv_nf_nat64, next);
 }
 
+// Without clients nothing is kept.
+static void keeps_clients(void **state)
+{
+	void *nf = packet_nf(&cv_nf_nat64, CONFIG(""), NULL);
+
+	assert_null(cv_nf_keeps(&cv_nf_nat64, nf));
+	cv_nf_destroy(&cv_nf_nat64, nf);
+	nf = packet_nf_alone(&cv_nf_nat64, CONFIG(", 'clients': '100.64.0.0/30'"));
+	assert_string_equal(cv_nf_keeps(&cv_nf_nat64, nf), "clients");
+	cv_nf_destroy(&cv_nf_nat64, nf);
+}
+
 static void refuses(void **state)
 {
 	static const struct {
@@ -379,6 +391,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(fragments),
 		cmocka_unit_test(round_trip),
 		cmocka_unit_test(identifications_go_on),
+		cmocka_unit_test(keeps_clients),
 		cmocka_unit_test(refuses),
 	};
 

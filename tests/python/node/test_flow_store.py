@@ -54,6 +54,16 @@ FIREWALL = {
         "rules": [{"action": "allow", "src": "10.0.0.0/8"}],
     },
 }
+CLIENTS = {
+    "name": "translator",
+    "type": "nat64",
+    "config": {
+        "prefix": "2001:db8:64::/96",
+        "clients": "100.64.0.0/16",
+        "source": "203.0.113.9",
+        "source_ipv6": "2001:db8:ffff::1",
+    },
+}
 NAT = {
     "name": "nat",
     "type": "nat",
@@ -487,6 +497,19 @@ def test_a_function_that_came_later_is_kept_too(net, manager):
         net.send("outside", answer(out[0], b"again"))
         net.until("inside", b"again")
         node.stop()
+
+
+def test_flows_do_not_go_to_other_hosts(net, manager):
+    """Another process gives clients of nat64 other addresses."""
+    with net.node(plan_between(FIREWALL), manager) as node:
+        opened(net, 4)
+        killed(node)
+    for _ in range(2):  # flows that were kept without it, and those of such a node
+        with net.node(plan_between(CLIENTS, FIREWALL), manager) as node:
+            assert node.ready["flows"]["restored"] == 0
+            until_it_says(node, 'function "translator": flows begin anew: which of its hosts')
+            opened(net, 4)
+            killed(node)
 
 
 def test_flows_that_were_handed_over_are_kept(tmp_path, manager, runtime_folder):

@@ -335,6 +335,38 @@ def test_what_functions_keep_is_not_lost_unasked(tmp_path, runtime_folder, funct
         assert hand_over(node.running, forget_flows=True).before == node.running
 
 
+TRANSLATOR = {
+    "name": "translator",
+    "type": "nat64",
+    "config": {
+        "prefix": "2001:db8:64::/96",
+        "source": "203.0.113.1",
+        "source_ipv6": "2001:db8:ffff::1",
+    },
+}
+WITH_CLIENTS = TRANSLATOR | {"config": TRANSLATOR["config"] | {"clients": "100.64.0.0/16"}}
+STATEFUL = {"name": "fw", "type": "firewall", "config": {"stateful": True, "default": "allow"}}
+
+
+@pytest.mark.parametrize("translator", [TRANSLATOR, WITH_CLIENTS], ids=["alone", "clients"])
+def test_flows_do_not_go_to_other_hosts(tmp_path, runtime_folder, translator):
+    plan = plan_of(tmp_path, translator, STATEFUL) | {"flows": {"max": 64, "max_ipv6": 64}}
+    ports = [f"vhost-user:{port['path']},ring=1024" for port in plan["ports"]]
+    with ConvoyGen(ports, core=CORES[-1]) as tester, Node(plan) as node, ended(runtime_folder):
+        until_it_forwards(tester)
+        before = flows_of(node.running)
+        assert before > 0
+        if translator is WITH_CLIENTS:
+            with pytest.raises(InputError, match='"translator": its clients do not go along; add'):
+                hand_over(node.running)
+        done = hand_over(node.running, forget_flows=True)
+        assert flows_of(done.after) == (0 if translator is WITH_CLIENTS else before)
+
+
+def flows_of(node: RunningNode) -> int:
+    return int(counts_of(node)["flows"]["fw"]["flows_ipv4"])
+
+
 def test_a_port_that_cannot_go_over_is_named(plan, tmp_path):
     plan["ports"][1] = {"name": "right", "kind": "pcap", "write": str(tmp_path / "out.pcap")}
     with Node(plan) as node:
