@@ -54,7 +54,8 @@ static CV_INLINE bool finish(struct cv_from_guest *from, struct rte_mbuf *mbuf,
 	if (CV_UNLIKELY(data == NULL))
 		return false;
 	from->convoys += data < coalesced->data;
-	mbuf->data_off += (uint16_t)(data - coalesced->data);
+	// Not from where it began: packets that were taken out may be before these.
+	mbuf->data_off = (uint16_t)(data - (uint8_t *)mbuf->buf_addr);
 	mbuf->data_len = (uint16_t)(end - data);
 	mbuf->pkt_len = mbuf->data_len;
 	return true;

@@ -262,7 +262,8 @@ static void those_that_wait_go_first(void **unused)
 	end_guest(NULL);
 }
 
-// What the guest sends in one go, L a long packet that fits into no convoy, c a packet that looks like a convoy, C one that fits into none, p any
+// What the guest sends in one go, L a long packet that fits into no convoy, M one beside which a short one
+// fits at most, s a short one, c a packet that looks like a convoy, C one that fits into none, p any
 // other, and what comes of it: p is a packet as it was sent, numbers are convoys of ours of so many.
 struct burst {
 	const char *sent, *come;
@@ -282,17 +283,32 @@ static const struct {
 	{"such among others", {{"pCpp", "p2"}, {"CC", ""}, {"cC", "1"}}, 4},
 };
 
+// Of what begins with a frame of len bytes, the first packet of which has the number.
+static uint16_t len_of_kind(char kind, uint8_t number, uint16_t len)
+{
+	switch (kind) {
+	case 'C':
+	case 'L':
+		return 1467; // with what is there behind it
+	case 'M':
+		return 1400 + number % 3 * 10;
+	case 's':
+		return CV_CONVOY_PACKET_MIN + number * 7 % 48;
+	default:
+		return len;
+	}
+}
+
 static void send_from(struct guest *by, const char *kinds)
 {
 	for (; *kinds != '\0'; kinds++) {
-		uint8_t bytes[HEADER + CV_OUTER_MAX + LONG] = {0}, *at;
-		uint16_t len =
-			make_frame(bytes + HEADER, &at, *kinds == 'p' || *kinds == 'L' ? 0 : 3);
+		uint8_t bytes[HEADER + CV_OUTER_MAX + LONG] = {0}, *at, number = next_packet;
+		const bool looks = *kinds == 'c' || *kinds == 'C';
+		uint16_t len = make_frame(bytes + HEADER, &at, looks ? 3 : 0);
 		struct guest_part part = {buffer(by->made), 0, 0};
 
 		memmove(bytes + HEADER, at, len);
-		if (*kinds == 'C' || *kinds == 'L')
-			len = 1467; // with what is there behind it
+		len = len_of_kind(*kinds, number, len);
 		if (*kinds != 'C')
 			memcpy(sent[sent_count].bytes, bytes + HEADER, len);
 		sent[sent_count].len = len;
@@ -515,6 +531,12 @@ static const struct {
 	{"a lookalike that fits into none does not wait", {{0, "C", .come = {0}}}, 0, 0, 0, 1},
 	{"nor does what is too long, and it goes behind what waits",
 		{{0, "p", .come = {0}}, {0, "L", .come = {PLAIN, PLAIN}}}, 2, 0, 0, 0},
+	{"nor does what is behind a short one that still fitted, and it begins where it did",
+		{{0, "M", .come = {0}}, {0, "sM", .come = {2, PLAIN}}}, 2, 1, 0, 0},
+	{"what is behind it waits where there is room",
+		{{0, "M", .come = {0}}, {0, "sp", .come = {2}}, {0, "s", .come = {0}},
+			{0, "", OVER, .come = {2}}},
+		2, 2, 0, 0},
 	{"a full one leaves with as many as fit",
 		{{0, "pppppppppppppppppppp", .come = {0}}, {1, "pppppppppp", .come = {22}},
 			{1, "", OVER, .come = {8}}},
@@ -663,7 +685,7 @@ static void and_keeps_each_guests_order(void **unused)
 			uint16_t took;
 
 			for (unsigned i = 0; !ends && i < (random >> 20) % 7; i++)
-				kinds[i] = "pppcL"[(random >> (2 * i)) % 5];
+				kinds[i] = "pppcLsM"[(random >> (2 * i)) % 7];
 			memset(senders + sent_count, (int)by, strlen(kinds));
 			send_from(&all.guests[by], kinds);
 			if ((random >> 27) % 3 == 0)
