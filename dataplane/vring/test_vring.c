@@ -1069,6 +1069,55 @@ static void notifies(void **state)
 	}
 }
 
+// One call uses the whole ring: the place is the same then.
+static void notifies_of_a_whole_ring(void **state)
+{
+	static const uint64_t sets[] = {
+		V1 | MERGE, V1 | MERGE | EVENT, V1 | MERGE | PACKED, V1 | MERGE | PACKED | EVENT};
+
+	for (size_t set = 0; set < sizeof(sets) / sizeof(sets[0]); set++) {
+		static uint8_t packet[60];
+		struct cv_view views[8];
+		struct guest guest;
+		int fd = eventfd(0, EFD_NONBLOCK);
+
+		for (unsigned i = 0; i < 8; i++) {
+			views[i] = (struct cv_view){0};
+			cv_view_set(&views[i], packet, sizeof(packet));
+		}
+		assert_int_equal(guest_begin(&guest, sets[set], 8, guest_fresh(sets[set])), 0);
+		guest.vring.call_fd = fd;
+		cv_vring_notify(&guest.vring); // a queue that begins
+		notifications(fd);
+		for (unsigned round = 0; round < 5; round++) {
+			const struct cv_vring_base base = cv_vring_base(&guest.vring);
+			uint32_t used;
+
+			for (unsigned i = 0; i < 8; i++) {
+				const struct guest_part part = {
+					0x24000 + i * 256, 256, VRING_DESC_F_WRITE};
+
+				assert_true(guest_add(&guest, &part, 1, false));
+			}
+			if (sets[set] & PACKED) {
+				guest.vring.driver_event[0] = base.used;
+				guest.vring.driver_event[1] = sets[set] & EVENT ? 2 : 0;
+			} else if (sets[set] & EVENT) {
+				guest.vring.avail->ring[8] = base.used;
+			}
+			assert_int_equal(cv_vring_enqueue(&guest.vring, views, 8), 8);
+			cv_vring_notify(&guest.vring);
+			assert_int_equal(notifications(fd), 1);
+			cv_vring_notify(&guest.vring);
+			assert_int_equal(notifications(fd), 0);
+			for (unsigned i = 0; i < 8; i++)
+				assert_true(guest_take(&guest, &used));
+		}
+		guest_end(&guest);
+		close(fd);
+	}
+}
+
 // A ring that was checked for another size or another layout must not reach beyond its memory.
 static void ring_areas_lie_in_memory(void **state)
 {
@@ -1218,6 +1267,7 @@ int main(void)
 		cmocka_unit_test(bases_are_checked),
 		cmocka_unit_test(rings_end_where_virtio_says),
 		cmocka_unit_test(notifies),
+		cmocka_unit_test(notifies_of_a_whole_ring),
 		cmocka_unit_test(ring_areas_lie_in_memory),
 		cmocka_unit_test(resumes),
 		cmocka_unit_test(logs_what_it_writes),

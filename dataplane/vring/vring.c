@@ -171,7 +171,9 @@ void cv_vring_notify(struct cv_vring *vring)
 {
 	const uint16_t then = vring->signalled;
 
-	if (vring->call_fd < 0 || (vring->signalled_valid && then == vring->next_used))
+	// The same place with the other wrap: the whole ring was used.
+	if (vring->call_fd < 0 || (vring->signalled_valid && then == vring->next_used &&
+					  vring->signalled_wrap == vring->used_wrap))
 		return;
 	// Buffers given back before the driver's wish is read: it writes its wish before it looks for
 	// buffers, so that one of the two sees the other. Pairs with the driver's full barrier.
@@ -183,5 +185,6 @@ void cv_vring_notify(struct cv_vring *vring)
 		cv_count(&vring->counters.kicks, 1);
 	}
 	vring->signalled = vring->next_used;
+	vring->signalled_wrap = vring->used_wrap;
 	vring->signalled_valid = true;
 }

@@ -81,9 +81,10 @@ struct cv_vring {
 	bool is_packed, in_order, mergeable, event_idx, indirect;
 	// The guest broke the ring itself; nothing moves any more. Others read it: relaxed atomics.
 	bool broken;
-	bool signalled_valid;
+	bool signalled_valid, signalled_wrap;
 	uint8_t header_bytes; // of virtio-net before each packet: 10 or 12
-	uint16_t signalled; // next_used when the guest was last told
+	uint16_t
+		signalled; // next_used when the guest was last told, with used_wrap in signalled_wrap
 	// Putting: what begins at next_avail has room for less than so many bytes (0: not known), until
 	// a buffer is at this place.
 	uint32_t short_bytes;
