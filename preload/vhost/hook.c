@@ -76,24 +76,15 @@ EXPORT int rte_vhost_extern_callback_register(
 	return cv_connection_config.set_handlers(vid, ops, context);
 }
 
-// Tells the guest, if packets were moved since.
-static CV_INLINE void notify(struct cv_vring *vring, uint64_t packets)
-{
-	if (vring->counters.packets != packets)
-		cv_vring_notify(vring);
-}
-
 // What is held for the guest whose other queue is polled: it may have room by now.
 static void flush(struct cv_connection *connection, uint16_t pair)
 {
 	struct cv_guest_queue *queue = &connection->device.queues[2 * pair];
-	uint64_t before;
 
 	if (!cv_revocable_enter(&queue->access))
 		return;
-	before = queue->vring.counters.packets;
 	cv_to_guest_flush(&connection->to[pair], &queue->vring);
-	notify(&queue->vring, before);
+	cv_vring_notify(&queue->vring);
 	cv_revocable_leave(&queue->access);
 }
 
@@ -128,14 +119,12 @@ static __rte_noinline uint16_t take_waiting(struct cv_connection *connection, ui
 {
 	struct cv_guest_queue *queue = &connection->device.queues[index];
 	struct cv_from_guest *from = &connection->from[index / 2];
-	uint64_t before;
 	uint16_t took;
 
 	rte_spinlock_lock(&waiting->lock);
 	if (cv_revocable_enter(&queue->access)) {
-		before = queue->vring.counters.packets;
 		took = cv_from_guest_take_waiting(from, &queue->vring, pool, frames, n, waiting);
-		notify(&queue->vring, before);
+		cv_vring_notify(&queue->vring);
 		cv_revocable_leave(&queue->access);
 	} else {
 		took = n > 0 ? cv_from_guest_take_due(from, frames, waiting) : 0;
@@ -150,7 +139,6 @@ EXPORT uint16_t rte_vhost_dequeue_burst(
 	struct cv_connection *connection = cv_connection_ours(vid, index);
 	struct cv_waiting_frame *waiting;
 	struct cv_guest_queue *queue;
-	uint64_t before;
 	uint16_t took;
 
 	if (connection == NULL)
@@ -164,9 +152,8 @@ EXPORT uint16_t rte_vhost_dequeue_burst(
 	queue = &connection->device.queues[index];
 	if (!cv_revocable_enter(&queue->access))
 		return 0;
-	before = queue->vring.counters.packets;
 	took = cv_from_guest_take(&connection->from[index / 2], &queue->vring, pool, frames, n);
-	notify(&queue->vring, before);
+	cv_vring_notify(&queue->vring);
 	cv_revocable_leave(&queue->access);
 	return took;
 }
@@ -176,7 +163,6 @@ EXPORT uint16_t rte_vhost_enqueue_burst(
 {
 	struct cv_connection *connection = cv_connection_ours(vid, index);
 	struct cv_guest_queue *queue;
-	uint64_t before;
 	uint16_t took;
 
 	if (connection == NULL)
@@ -184,9 +170,8 @@ EXPORT uint16_t rte_vhost_enqueue_burst(
 	queue = &connection->device.queues[index];
 	if (!cv_revocable_enter(&queue->access))
 		return 0;
-	before = queue->vring.counters.packets;
 	took = cv_to_guest_put(&connection->to[index / 2], &queue->vring, frames, n);
-	notify(&queue->vring, before);
+	cv_vring_notify(&queue->vring);
 	cv_revocable_leave(&queue->access);
 	return took;
 }

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from hostile.front_end import HEADER, NEED_REPLY, STATE, VERSION, Request
+from convoy.host.process import wait_for
+from hostile.front_end import DEADLINE_S, HEADER, NEED_REPLY, STATE, VERSION, Request
+from hostile.guest import BASE, FREE, HEADER_BYTES, Piece
 from hostile.targets import TARGETS, Target
 
 REPLY_ACK = 1 << 3
@@ -108,3 +110,20 @@ def test_replies_that_nobody_reads_make_no_other_guest_wait(target: Target):
             break
     target.renew_feeder()
     assert front_end.gone
+
+
+def test_a_guest_whose_packets_are_all_dropped_is_told(target: Target):
+    """Else it waits for its buffers to come back."""
+    guest = target.guest().start()
+
+    def called() -> bool:
+        try:
+            return os.eventfd_read(guest.calls[1]) > 0
+        except BlockingIOError:
+            return False
+
+    wait_for(called, DEADLINE_S, "a call of a queue that begins")
+    for length in (60, 5, 5):  # bytes; too short from the second on
+        guest.tx.put([Piece(BASE + FREE, HEADER_BYTES + length)])
+        wait_for(called, DEADLINE_S, "a call after a packet")
+        assert len(guest.tx.take()) == 1
