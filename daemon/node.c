@@ -157,6 +157,7 @@ static int open_ports(struct cv_node *node, struct cv_error *error)
 	for (unsigned i = 0; i < plan->ports_count; i++) {
 		struct cv_error why = {0};
 
+		plan->ports[i]->own_packets = shares_packets(plan);
 		node->ports[i] =
 			cv_port_open(plan->ports[i], i, plan->workers_count, node->pool, &why);
 		if (node->ports[i] == NULL) {

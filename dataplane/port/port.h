@@ -98,6 +98,8 @@ struct cv_port_config {
 	// as its mtu.
 	bool any_length;
 	bool adopts; // another process hands it over: nothing is opened that others see
+	// Another port of the node has needs.shared_packets: what this one receives must lie in the pool.
+	bool own_packets;
 	struct cv_port_needs needs;
 	void *own; // the kind's struct
 };

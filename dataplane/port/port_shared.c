@@ -44,7 +44,10 @@ struct shared_port {
 	struct cv_shared_port end;
 	struct cv_shared_owner *owner; // one of the two
 	struct cv_shared_member *member;
+	struct rte_mempool
+		*own; // that received packets are copied into; NULL: they stay where they lie
 	uint64_t no_buffer, unfit; // of sending: for want of a buffer; too long or short. Atomic
+	uint64_t rx_no_buffer, rx_unfit; // of receiving; these packets are lost. Atomic
 };
 
 static int check(struct cv_port_config *config, struct cv_error *error)
@@ -53,6 +56,32 @@ static int check(struct cv_port_config *config, struct cv_error *error)
 
 	config->needs.shared_pool = keys->role == SERVER;
 	return cv_socket_check(&keys->socket, keys->role == SERVER, error);
+}
+
+// Copies of packets, which are freed. Returns how many there are.
+static __rte_noinline uint16_t copy_into_own(
+	struct shared_port *shared, struct rte_mbuf **packets, uint16_t n)
+{
+	const uint32_t room = rte_pktmbuf_data_room_size(shared->own) - RTE_PKTMBUF_HEADROOM;
+	uint16_t copied = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *packet = packets[i], *copy = NULL;
+		const uint16_t len = packet->data_len;
+
+		if (CV_UNLIKELY(len > room))
+			cv_count(&shared->rx_unfit, 1);
+		else if (CV_UNLIKELY((copy = rte_pktmbuf_alloc(shared->own)) == NULL))
+			cv_count(&shared->rx_no_buffer, 1);
+		if (CV_LIKELY(copy != NULL)) {
+			cv_mbuf_set(copy, RTE_PKTMBUF_HEADROOM, len);
+			memcpy(rte_pktmbuf_mtod(copy, uint8_t *),
+				rte_pktmbuf_mtod(packet, const uint8_t *), len);
+			packets[copied++] = copy;
+		}
+		rte_pktmbuf_free(packet);
+	}
+	return copied;
 }
 
 static CV_HOT uint16_t rx(
@@ -70,6 +99,8 @@ static CV_HOT uint16_t rx(
 	if (CV_LIKELY(!ring->broken))
 		got = cv_shared_take(ring, packets, n);
 	cv_revocable_leave(&ring->access);
+	if (CV_UNLIKELY(shared->own != NULL))
+		return copy_into_own(shared, packets, got);
 	return got;
 }
 
@@ -185,7 +216,9 @@ static json_t *info(const struct cv_port *port)
 	json_object_set_new(object, "link", json_string(cv_shared_is_up(end) ? "up" : "down"));
 	set(object, "rx_pkts", cv_counted(&end->rx.counters.packets));
 	set(object, "tx_pkts", cv_counted(&end->tx.counters.packets));
-	set(object, "rx_errors", cv_counted(&end->rx.counters.malformed));
+	set(object, "rx_errors",
+		cv_counted(&end->rx.counters.malformed) + cv_counted(&shared->rx_unfit));
+	set(object, "rx_no_buffer", cv_counted(&shared->rx_no_buffer));
 	set(object, "tx_errors", cv_counted(&shared->unfit));
 	set(object, "tx_no_buffer", cv_counted(&shared->no_buffer));
 	set(object, "broken_queues",
@@ -234,6 +267,8 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 
 	if (!cv_packet_pool_fits(args->pool, port->mtu, error))
 		return -EINVAL;
+	// Only that is mapped where devices and their peers read.
+	shared->own = args->config->own_packets ? args->pool : NULL;
 	snprintf(shared->end.link, sizeof(shared->end.link), "%s", keys->link);
 	shared->end.changed = changed;
 	shared->end.refused = refused;

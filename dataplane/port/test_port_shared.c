@@ -25,7 +25,6 @@
 #include "shared/pool.h"
 #include "socket/receive.h"
 #include "tests/support/test_eal.h"
-#include "tests/support/test_port.h"
 
 #define DEADLINE_S 60
 #define BURST 32
@@ -34,6 +33,7 @@
 extern char **environ;
 
 static struct rte_mempool *pool;
+static bool own_packets; // what is received must lie in the port's pool
 
 static double now_s(void)
 {
@@ -47,14 +47,19 @@ static struct cv_port *open_end(const char *path, const char *role, const char *
 	unsigned index, struct rte_mempool *from)
 {
 	struct cv_error error = {""};
-	struct cv_port *port =
-		test_port_open(json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", link, "kind",
-				       "shared", "path", path, "role", role, "link", link),
-			index, 1, from, &error);
+	json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", link, "kind", "shared",
+		"path", path, "role", role, "link", link);
+	struct cv_port_config *config = cv_port_config_read(json, &error);
+	struct cv_port *port;
 
+	assert_non_null(config);
+	config->own_packets = own_packets;
+	port = cv_port_open(config, index, 1, from, &error);
 	if (port == NULL)
 		fprintf(stderr, "%s: %s\n", link, error.text);
 	assert_non_null(port);
+	cv_port_config_free(config);
+	json_decref(json);
 	return port;
 }
 
@@ -91,9 +96,11 @@ static void wait_for_link(const struct cv_port *port, bool up)
 static __attribute__((noreturn)) void forward(const char *path, const char *from, const char *to)
 {
 	struct rte_mempool *own = rte_pktmbuf_pool_create("own", 1023, 0, 0, 2176, -1);
-	struct cv_port *in = open_end(path, "client", from, 0, own);
-	struct cv_port *out = open_end(path, "client", to, 1, own);
+	struct cv_port *in, *out;
 
+	own_packets = getenv("OWN_PACKETS") != NULL;
+	in = open_end(path, "client", from, 0, own);
+	out = open_end(path, "client", to, 1, own);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (unsigned turn = 0;; turn++) {
 		struct rte_mbuf *packets[BURST];
@@ -106,6 +113,8 @@ static __attribute__((noreturn)) void forward(const char *path, const char *from
 			struct rte_mbuf *packet = packets[i];
 			uint8_t *data = rte_pktmbuf_mtod(packet, uint8_t *);
 
+			if (own_packets && packet->pool != own)
+				abort();
 			data[12]++;
 			if (data[13] == 1) { // one to be dropped
 				rte_pktmbuf_free(packet);
@@ -461,13 +470,12 @@ static void garbage_hurts_nobody(void **state)
 }
 
 // The node's packets lie elsewhere: they are copied, and all goes on.
-static void another_pool(void **state)
+static void carry_with_another_pool(void)
 {
 	struct rte_mempool *shared = pool;
 	char path[108];
 	pid_t member;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s", test_path("other.sock"));
 	pool = rte_pktmbuf_pool_create("other", 2047, 0, 0, 2176, -1);
 	open_ends(path);
@@ -478,16 +486,38 @@ static void another_pool(void **state)
 		struct rte_mbuf *packets[BURST];
 		const uint16_t n = ends[1]->rx(ends[1], 0, packets, BURST);
 
-		for (unsigned i = 0; i < n; i++)
+		for (unsigned i = 0; i < n; i++) {
 			assert_int_equal(rte_pktmbuf_mtod(packets[i], uint8_t *)[12], 1);
+			if (own_packets)
+				assert_ptr_equal(packets[i]->pool, pool);
+		}
 		rte_pktmbuf_free_bulk(packets, n);
 		got += n;
 		send_some(0);
 	}
 	end(member);
+	wait_for_given(0, ends[0]);
 	close_ends();
+	assert_int_equal(rte_mempool_avail_count(pool), 2047);
 	rte_mempool_free(pool);
 	pool = shared;
+}
+
+static void another_pool(void **state)
+{
+	(void)state;
+	carry_with_another_pool();
+}
+
+// Nobody but this process may be given what lies in another's memory: each copies what it receives.
+static void another_pool_that_all_packets_lie_in(void **state)
+{
+	(void)state;
+	own_packets = true;
+	setenv("OWN_PACKETS", "1", 1);
+	carry_with_another_pool();
+	unsetenv("OWN_PACKETS");
+	own_packets = false;
 }
 
 int main(int argc, char **argv)
@@ -498,6 +528,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(owner_comes_back),
 		cmocka_unit_test(garbage_hurts_nobody),
 		cmocka_unit_test(another_pool),
+		cmocka_unit_test(another_pool_that_all_packets_lie_in),
 	};
 	struct cv_error error = {""};
 	int failed = 1;
