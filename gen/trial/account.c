@@ -3,7 +3,6 @@
 
 #include "gen/trial/account.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define WINDOW GEN_ACCOUNT_WINDOW
@@ -106,7 +105,7 @@ static bool overtaken(const struct gen_account *account, uint32_t seq)
 	return false;
 }
 
-void gen_account_gap(struct gen_account *account, uint32_t seq)
+bool gen_account_gap(struct gen_account *account, uint32_t seq)
 {
 	if (seq >= account->next) {
 		while (account->next < seq) {
@@ -117,20 +116,21 @@ void gen_account_gap(struct gen_account *account, uint32_t seq)
 		}
 		advance(account);
 		account->received++;
-		return;
+		return true;
 	}
 	if (account->next - seq > WINDOW) {
 		account->stale++;
-		return;
+		return false;
 	}
 	if (!is_missing(account, seq)) {
 		account->duplicated++;
-		return;
+		return false;
 	}
 	account->received++;
 	if (overtaken(account, seq))
 		account->reordered++;
 	unmark(account, seq);
+	return true;
 }
 
 void gen_account_close(struct gen_account *account, uint32_t end)

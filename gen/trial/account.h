@@ -9,6 +9,7 @@
 #define GEN_TRIAL_ACCOUNT_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -45,21 +46,21 @@ struct gen_account {
 struct gen_account *gen_account_create(const uint32_t *flow_of, uint32_t period);
 void gen_account_destroy(struct gen_account *account);
 
-// A packet that is not the next in line.
-void gen_account_gap(struct gen_account *account, uint32_t seq);
+// A packet that is not the next in line. False as below.
+bool gen_account_gap(struct gen_account *account, uint32_t seq);
 
 // Every number below `end` has been offered and no more will come: what is missing is lost.
 void gen_account_close(struct gen_account *account, uint32_t end);
 
-// One packet of the stream with a good stamp.
-static inline void gen_account_seq(struct gen_account *account, uint32_t seq)
+// One packet of the stream with a good stamp. False: it is not received, but a copy or stale.
+static inline bool gen_account_seq(struct gen_account *account, uint32_t seq)
 {
 	if (CV_LIKELY(seq == account->next && account->missing == 0)) {
 		account->next = seq + 1;
 		account->received++;
-	} else {
-		gen_account_gap(account, seq);
+		return true;
 	}
+	return gen_account_gap(account, seq);
 }
 
 #endif

@@ -46,9 +46,11 @@ static inline void take(struct gen_loop *loop, const struct gen_rx *frame, uint3
 	if (stream->answered_at != UINT32_MAX &&
 		!gen_answer(loop, stream, frame, port, wire, &stamp))
 		return;
+	if (CV_UNLIKELY(!gen_account_seq(account, stamp.seq)))
+		return;
 	const uint64_t latency = now - stamp.ticks;
 	const uint64_t before = account->last_latency;
-	if (CV_UNLIKELY(account->received == 0))
+	if (CV_UNLIKELY(account->received == 1))
 		account->first_rx = now;
 	else
 		account->jitter_sum += latency > before ? latency - before : before - latency;
@@ -56,7 +58,6 @@ static inline void take(struct gen_loop *loop, const struct gen_rx *frame, uint3
 	account->last_rx = now;
 	account->received_bytes += frame->bytes;
 	cv_histogram_record(account->latency, gen_ticks_to_ns(&loop->tester->clock, latency));
-	gen_account_seq(account, stamp.seq);
 }
 
 // All of a convoy at once, where its packets are a run of the stream that nothing is missing

@@ -228,6 +228,13 @@ static void accounting_says_what_the_device_did(void **state)
 		assert_int_equal(runs(result, 1), accounting->runs1);
 		assert_int_equal(runs(result, 2), accounting->runs2);
 		assert_int_equal(count(result, "misrouted_pkts"), 0);
+		// Copies are in none of these.
+		json_t *latency = json_object_get(json_object_get(result, "total"), "latency");
+		assert_int_equal(json_integer_value(json_object_get(latency, "count")),
+			count(result, "received_pkts"));
+		if (count(result, "received_pkts") == count(result, "sent_pkts"))
+			assert_int_equal(
+				count(result, "received_bytes"), count(result, "sent_bytes"));
 		json_decref(result);
 		demolish(world);
 	}
