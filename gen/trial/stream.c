@@ -39,6 +39,19 @@ static int build_pool(const struct gen_spec *spec, const struct gen_clock *clock
 	return 0;
 }
 
+// As many packets as fill convoys, of most at most.
+static uint32_t whole_convoys(const struct gen_pool *pool, uint32_t most)
+{
+	uint32_t pass = 0, whole;
+
+	for (uint32_t i = 0; i < pool->convoy_count; i++)
+		pass += pool->convoys[i].packets;
+	whole = most / pass * pass;
+	for (uint32_t i = 0; pool->convoys[i].packets <= most - whole; i++)
+		whole += pool->convoys[i].packets;
+	return whole;
+}
+
 int gen_streams_build(const struct gen_spec *spec, const struct gen_clock *clock,
 	struct gen_port *const *ports, struct gen_stream **streams, uint32_t *count,
 	struct cv_error *error)
@@ -78,6 +91,8 @@ int gen_streams_build(const struct gen_spec *spec, const struct gen_clock *clock
 			if (build_pool(spec, clock, (struct gen_part){part, parts}, &room, stream,
 				    error) < 0)
 				return -EINVAL;
+			if (stream->pool.convoys != NULL)
+				stream->limit = whole_convoys(&stream->pool, stream->limit);
 			used[path->from] += stream->pool.used_bytes;
 			stream->account = gen_account_create(stream->pool.flow_of,
 				stream->pool.flow_of != NULL ? stream->pool.count

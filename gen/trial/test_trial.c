@@ -314,6 +314,40 @@ static void convoys_are_counted_as_they_were_sent(void **state)
 	demolish(world);
 }
 
+// "packets" that fill no convoy at the end are not offered, and the trial does not wait for them.
+static void packets_that_fill_no_convoy_are_not_offered(void **state)
+{
+	static const struct {
+		const char *rate;
+		uint32_t packets, convoy;
+		uint64_t offered;
+	} rows[] = {
+		{"10000", 100, 22, 88},
+		{"10000", 110, 22, 110},
+		{"10000", 10, 22, 0},
+		{"\"max\"", 100, 22, 88},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world *world = build(NULL, 4096);
+		char spec[256];
+
+		snprintf(spec, sizeof(spec),
+			"{\"rate_pps\": %s, \"duration_s\": 5, \"packets\": %u, "
+			"\"convoys\": %u, \"drain_s\": 5}",
+			rows[i].rate, rows[i].packets, rows[i].convoy);
+		json_t *result = try(world, spec);
+		assert_true(json_is_true(json_object_get(result, "ok")));
+		assert_int_equal(count(result, "offered_pkts"), rows[i].offered);
+		assert_int_equal(count(result, "received_pkts"), rows[i].offered);
+		assert_int_equal(count(result, "unsent_pkts"), 0);
+		assert_true(
+			json_integer_value(json_object_get(result, "duration_ns")) < 4000000000);
+		json_decref(result);
+		demolish(world);
+	}
+}
+
 static enum gen_fate drops_all(uint32_t direction, uint64_t seen)
 {
 	return GEN_DROP;
@@ -564,6 +598,7 @@ int main(void)
 		cmocka_unit_test(translated_addresses_are_checked),
 		cmocka_unit_test(what_came_while_the_tester_did_not_run_is_received),
 		cmocka_unit_test(convoys_are_counted_as_they_were_sent),
+		cmocka_unit_test(packets_that_fill_no_convoy_are_not_offered),
 		cmocka_unit_test(both_ways_at_once_and_trial_after_trial),
 		cmocka_unit_test(what_comes_out_of_the_wrong_port_is_misrouted),
 		cmocka_unit_test(a_rate_that_is_not_reached_is_no_result),
