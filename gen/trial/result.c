@@ -161,8 +161,8 @@ static json_t *accounting(
 		sums->received == 0
 			? json_null()
 			: number(gen_ticks_to_ns(clock, sums->last_rx - sums->first_rx)));
-	json_object_set_new(object, "offered_pps", rate(sums->offered, trial->send_end, clock));
-	json_object_set_new(object, "sent_pps", rate(sums->sent, trial->send_end, clock));
+	json_object_set_new(object, "offered_pps", rate(sums->offered, trial->duration, clock));
+	json_object_set_new(object, "sent_pps", rate(sums->sent, trial->duration, clock));
 	json_object_set_new(object, "received_pps",
 		sums->received < 2
 			? json_null()
@@ -408,7 +408,7 @@ json_t *gen_result(const struct gen_tester *tester, const struct gen_context *co
 	json_object_set_new(result, "foreign_pkts", number(trial->foreign));
 	json_object_set_new(result, "earlier_trial_pkts", number(trial->earlier));
 	json_object_set_new(result, "settled_frames", number(trial->settled));
-	json_object_set_new(result, "duration_ns", number(gen_ticks_to_ns(clock, trial->send_end)));
+	json_object_set_new(result, "duration_ns", number(gen_ticks_to_ns(clock, trial->duration)));
 	json_object_set_new(
 		result, "drain_ns", number(gen_ticks_to_ns(clock, trial->end - trial->send_end)));
 	json_object_set_new(result, "tester",

@@ -591,6 +591,42 @@ static void losses_are_suspect_where_the_tester_had_no_room_for_them(void **stat
 	}
 }
 
+// Where there is a rate, the pause after the last packet is a part of the time.
+static void rates_are_over_the_whole_duration(void **state)
+{
+	static const struct {
+		const char *more; // of the specification, for 0.2 s
+		double pps;
+		int64_t ns; // at least
+	} rows[] = {
+		{"\"rate_pps\": 10", 10, 200000000},
+		{"\"rate_pps\": 10000, \"pacing\": {\"burst_pkts\": 1000}", 10000, 200000000},
+		{"\"rate_pps\": 10000, \"pacing\": {\"on_us\": 10000, \"off_us\": 90000}", 10000,
+			200000000},
+		{"\"rate_pps\": 10, \"packets\": 2", 20, 100000000}, // these are sent then
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world *world = build(NULL, 4096);
+		char spec[256];
+
+		snprintf(spec, sizeof(spec), "{\"duration_s\": 0.2, \"drain_s\": 5, %s}",
+			rows[i].more);
+		json_t *result = try(world, spec);
+		json_t *total = json_object_get(result, "total");
+		const double sent = json_real_value(json_object_get(total, "sent_pps"));
+		const double offered = json_real_value(json_object_get(total, "offered_pps"));
+		const json_int_t ns = json_integer_value(json_object_get(result, "duration_ns"));
+
+		// A busy machine may take longer.
+		assert_true(ns >= rows[i].ns - 1);
+		assert_true(sent > 0 && sent < rows[i].pps * 1.01);
+		assert_true(offered > 0 && offered < rows[i].pps * 1.01);
+		json_decref(result);
+		demolish(world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -605,6 +641,7 @@ int main(void)
 		cmocka_unit_test(a_full_queue_may_refuse_instead),
 		cmocka_unit_test(nonsense_in_the_used_ring_is_caught),
 		cmocka_unit_test(a_full_receive_queue_is_seen),
+		cmocka_unit_test(rates_are_over_the_whole_duration),
 		cmocka_unit_test(losses_are_suspect_where_the_tester_had_no_room_for_them),
 	};
 

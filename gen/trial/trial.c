@@ -178,6 +178,7 @@ static void run(struct gen_loop *loop)
 	trial->end = gen_ticks() - loop->start;
 	if (sending)
 		trial->send_end = trial->end;
+	trial->duration = trial->send_end;
 }
 
 // Frames of an earlier trial are gone: those to be sent were taken (their memory is about to be
@@ -226,12 +227,17 @@ static void validate(struct gen_loop *loop)
 
 		stream->offered = stream->seq + stream->refused;
 		// What was scheduled, but not attempted before the end.
-		if (spec->rate_pps > 0 || stream->pace.gaps != NULL)
+		const bool is_paced = spec->rate_pps > 0 || stream->pace.gaps != NULL;
+		if (is_paced)
 			while (gen_stream_next_due(stream) < end &&
 				stream->offered - stream->refused < stream->limit) {
 				stream->offered += gen_stream_pass(stream);
 				gen_stream_advance(stream);
 			}
+		// Nothing more was to be sent in the rest of its time, which counts for the rate.
+		if (is_paced && trial->reason_code[0] == '\0' &&
+			gen_stream_next_due(stream) >= loop->duration)
+			trial->duration = RTE_MAX(trial->send_end, loop->duration);
 		gen_account_close(stream->account, stream->seq);
 		offered += stream->offered;
 		unsent += stream->offered - stream->seq - stream->refused;

@@ -28,6 +28,7 @@ struct gen_trial {
 	uint16_t magic; // of stream 0; the others count on
 	uint64_t start; // absolute ticks
 	uint64_t send_end, end; // when the last stream was done, and the last receive poll
+	uint64_t duration; // of sending; at a rate with the pause after the last packet
 	uint64_t loops, busy_ticks;
 	uint64_t gap_max; // longest time between two iterations
 	uint64_t gaps, gap_ticks; // iterations longer than 10 us
