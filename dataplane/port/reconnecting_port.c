@@ -225,6 +225,25 @@ static bool has_peer(const struct cv_reconnecting_port *reconnecting)
 	}
 }
 
+// A peer that leaves too soon fails once; what fails again is said, and not once more.
+static void note_failure(struct cv_reconnecting_port *reconnecting, const struct cv_error *why)
+{
+	char hint[64] = "";
+
+	if (strcmp(reconnecting->failed.text, why->text) != 0) {
+		reconnecting->failed = *why;
+		reconnecting->failed_times = 0;
+	}
+	if (reconnecting->failed_times == 2 || ++reconnecting->failed_times < 2)
+		return;
+	// The driver is kept from saying more. Most often the peer has fewer queues.
+	if (reconnecting->dev.rx_queues > 1)
+		snprintf(hint, sizeof(hint), "; does the peer have %u pairs of queues?",
+			reconnecting->dev.rx_queues);
+	cv_port_log(&reconnecting->port, "no device for its peer: %.*s%s",
+		(int)strcspn(why->text, ";"), why->text, hint);
+}
+
 // Attaches and starts a device. False: no peer now, or it left again.
 static bool connect_device(struct cv_reconnecting_port *reconnecting)
 {
@@ -239,6 +258,7 @@ static bool connect_device(struct cv_reconnecting_port *reconnecting)
 		return true;
 	detach(reconnecting);
 fail:
+	note_failure(reconnecting, &why);
 	if (reconnecting->relay != NULL)
 		cv_vhost_relay_cut(reconnecting->relay);
 	return false;
@@ -264,6 +284,7 @@ static bool watch(struct cv_reconnecting_port *reconnecting)
 		if (up && !was_up) {
 			__atomic_fetch_add(&reconnecting->peers, 1, __ATOMIC_RELAXED);
 			cv_port_log(&reconnecting->port, "peer connected");
+			reconnecting->failed.text[0] = '\0';
 		}
 		if (!up && was_up)
 			cv_port_log(&reconnecting->port, "peer gone");
@@ -280,11 +301,14 @@ static bool watch(struct cv_reconnecting_port *reconnecting)
 static uint32_t run_connections(void *argument)
 {
 	struct cv_reconnecting_port *reconnecting = argument;
-	bool quit = false;
+	bool waits = !reconnecting->dev.attached || reconnecting->mode == CV_RECONNECT_STAYS;
+	bool said = false, quit = false;
 
-	if (!reconnecting->dev.attached || reconnecting->mode == CV_RECONNECT_STAYS)
-		cv_port_log(&reconnecting->port, "waits for a peer at %s", reconnecting->path);
 	while (!quit) {
+		if (waits && !said)
+			cv_port_log(
+				&reconnecting->port, "waits for a peer at %s", reconnecting->path);
+		said |= waits;
 		if (connect_device(reconnecting)) {
 			grant_device(reconnecting);
 			quit = watch(reconnecting);
@@ -292,6 +316,8 @@ static uint32_t run_connections(void *argument)
 		} else {
 			quit = wait_until(reconnecting, &reconnecting->quit, ATTEMPT_MS);
 		}
+		// The one that was there at first came to nothing.
+		waits = __atomic_load_n(&reconnecting->peers, __ATOMIC_RELAXED) == 0;
 	}
 	set(reconnecting, &reconnecting->ended);
 	return 0;

@@ -51,6 +51,8 @@ struct cv_reconnecting_port {
 	bool quit; // it is to end
 	bool ended;
 	uint64_t peers; // how often a peer came; atomic
+	struct cv_error failed; // why the device could not be had, last
+	unsigned failed_times; // for that, one after the other
 };
 
 // reconnecting->dev: driver, devargs and rx_queues filled in; reconnecting->path, mode and relay,
