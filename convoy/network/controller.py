@@ -160,7 +160,7 @@ class Controller(Scope):
         self._chains = {way.name: number for number, way in enumerate(loaded.ways)}
         self._on_event = on_event
         self._silent_s = silent_s
-        self._began = time.monotonic()
+        self._began = self._looked = time.monotonic()
         self._nodes: dict[str, _Node] = {}
         self._known: set[str] = set()  # nodes that were there some time
         self._spread = False
@@ -250,7 +250,11 @@ class Controller(Scope):
                 self._say("refused", node, words=words)
 
     def _look(self, now: float) -> None:
+        # Who was not listened to was not silent: this process was held up.
+        held_up_s = max(now - self._looked - 2 * LOOK_S, 0.0)
+        self._looked = now
         for node, state in list(self._nodes.items()):
+            state.heard = min(state.heard + held_up_s, now)
             if now - state.heard > self._silent_s:
                 self._order(node, "close")
                 self._gone(node, now, f"silent for {self._silent_s:g} s")

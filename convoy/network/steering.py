@@ -49,6 +49,7 @@ class Steering:
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
         self._chosen: dict[tuple[str, int], Shares] = {}
+        self._lost: dict[tuple[str, int], Shares] = {}  # where chains were
         self._stages = [(way, stage) for way in loaded.ways for stage in range(len(way.stages))]
         # As the descriptors have it, before anything is known.
         for way, stage in self._stages:
@@ -64,7 +65,8 @@ class Steering:
     def follow(self, alive: Iterable[str], busy: Mapping[str, float]) -> list[Move]:
         """Lead what went to nodes that are gone to those that are there.
 
-        A chain goes to the least busy one, the flows of one that is spread to all.
+        A chain goes to the least busy one, the flows of one that is spread to all. One that nobody
+        was there for goes back to where it was as soon as that is there.
         alive: the nodes that are there. busy: shares of their time, as far as they are known.
         """
         there = set(alive)
@@ -73,8 +75,11 @@ class Steering:
         moves = []
         for way, stage in self._stages:
             before = self._chosen[way.name, stage]
+            lost = self._lost.get((way.name, stage), ())
             if way.by_flow:
                 now = self._all_there(way, stage, there)
+            elif any(one.node in there for one, _ in lost):
+                now = lost
             elif any(one.node in there for one, _ in before):
                 continue
             else:
@@ -83,9 +88,13 @@ class Steering:
                 now = () if least is None else ((least, 1),)
                 for one, _ in now:
                     load[one.node] += share
+            if before and not now:
+                self._lost[way.name, stage] = before
+            elif now and (way.by_flow or now == lost):
+                self._lost.pop((way.name, stage), None)
             if now != before:
                 self._chosen[way.name, stage] = now
-                gone = {one for one, _ in before} - {one for one, _ in now}
+                gone = any(one.node not in there for one, _ in before)
                 moves.append(Move(way, stage, before, now, "gone" if gone else "back"))
         return moves
 
@@ -110,6 +119,8 @@ class Steering:
                 now = () if least is None else ((least, 1),)
             for one, _ in now:
                 load[one.node] += (1 + busy.get(one.node, 0.0)) / len(now)
+            if now:
+                self._lost.pop((way.name, stage), None)
             if now and now != before:
                 self._chosen[way.name, stage] = now
                 moves.append(Move(way, stage, before, now, "start"))
@@ -135,6 +146,7 @@ class Steering:
             return None
         move = best[1]
         self._chosen[move.way.name, move.stage] = move.now
+        self._lost.pop((move.way.name, move.stage), None)
         return move
 
     def entries(self, node: str) -> Iterator[Entry]:
@@ -144,7 +156,7 @@ class Steering:
         """
         links = self._loaded.links_of(node)
         for way, stage in self._stages:
-            shares = self._chosen[way.name, stage]
+            shares = self._chosen[way.name, stage] or self._lost.get((way.name, stage), ())
             if node in way.senders(stage) and shares:
                 to = tuple((one.nfi, weight) for one, weight in shares)
                 yield Entry(node, links.index(way.out[node]), way, to)

@@ -125,6 +125,27 @@ def test_only_what_went_to_a_node_that_is_gone_moves() -> None:
     assert Counter(chosen(steering, network, 0)) == {"a": 10}
 
 
+def test_chains_that_nobody_was_there_for_go_back_to_where_they_were() -> None:
+    network = many(10)
+    steering = Steering(network)
+    steering.spread(NODES, {})
+    before = chosen(steering, network, 0)
+    entries = list(steering.entries("edge"))
+    assert len(steering.follow({"edge"}, {})) == 20
+    assert list(steering.entries("edge")) == entries  # they stay where they were
+    first = steering.follow({"edge", "a"}, {})
+    assert [(move.now[0][0].node, move.why) for move in first] == [("a", "back")] * 10
+    second = steering.follow({"edge", "a", "b"}, {})
+    assert [(move.now[0][0].node, move.why) for move in second] == [("b", "back")] * 5
+    assert chosen(steering, network, 0) == before
+    assert steering.follow({"edge", "a", "b"}, {}) == []
+    # What has moved for another reason since stays there.
+    steering.follow({"edge"}, {})
+    steering.follow({"edge", "a"}, {})
+    steering.spread({"edge", "a"}, {})
+    assert steering.follow({"edge", "a", "b"}, {}) == []
+
+
 def test_a_busy_node_gives_one_chain_to_one_that_is_less_so() -> None:
     network = many(4)
     steering = Steering(network)
@@ -161,7 +182,8 @@ def test_flows_of_a_chain_are_spread_over_all_instances() -> None:
     assert (names(gone.before), names(gone.now), gone.why) == ("fw-a+fw-b", "fw-b", "gone")
     (lost,) = [move for move in steering.follow(NODES - {"a", "b"}, {}) if move.way is web]
     assert (lost.now, lost.why) == ((), "gone")
-    assert all(entry.way is not web for entry in steering.entries("edge"))
+    entry = next(iter(steering.entries("edge")))
+    assert (entry.way, len(entry.to)) == (web, 1)  # as it was
     (back,) = [move for move in steering.follow(NODES, {}) if move.way is web]
     assert (names(back.now), back.why) == ("fw-a+fw-b", "back")
 
