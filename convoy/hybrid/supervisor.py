@@ -102,6 +102,7 @@ class Supervisor(Scope):
         self._on_line = on_line
         self._options = tuple(options)
         self._lock: IO[str] | None = None
+        self._is_published = True
         self._parts = {part.name: _Supervised(part) for part in split.parts}
 
     def __enter__(self) -> Self:
@@ -212,7 +213,7 @@ class Supervisor(Scope):
         supervised.restarts += 1
         try:
             self._start(supervised)
-        except ConvoyError as error:
+        except (ConvoyError, OSError) as error:
             supervised.why = str(error)
             self._pause(supervised, 0.0)
             self._on_line(
@@ -264,7 +265,7 @@ class Supervisor(Scope):
         return [*first, self._parts[NODE]]
 
     def _publish(self) -> None:
-        """Write what `convoy top` shows."""
+        """Write what `convoy top` shows. Packets pass without: that it fails is said once."""
         document = {
             "schema": SCHEMA,
             "pid": os.getpid(),
@@ -272,7 +273,15 @@ class Supervisor(Scope):
             "parts": self.state(),
             "counts": self.counts(),
         }
-        write_whole(self._split.folder / FILE, json.dumps(document))
+        try:
+            write_whole(self._split.folder / FILE, json.dumps(document))
+        except OSError as error:
+            if self._is_published:
+                words = f"{error.strerror}; `convoy top` does not see this chain as it is now"
+                self._on_line(str(self._split.folder / FILE), words)
+            self._is_published = False
+        else:
+            self._is_published = True
 
     def _leave(self) -> None:
         for supervised in self._in_order():

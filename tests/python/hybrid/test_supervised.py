@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """convoy run with parts: what ends is started again, the rest goes on, the end leaves nothing."""
 
+import errno
 import json
 import os
 import shutil
@@ -319,6 +320,35 @@ def test_an_image_that_is_not_there_is_said(folder: Path, monkeypatch: pytest.Mo
     assert ran.returncode == 2
     assert "place: container: " in ran.stderr
     assert "podman is not installed" in ran.stderr or "no image localhost/no-such" in ran.stderr
+
+
+def test_a_full_folder_ends_no_chain(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    machine = this_machine()
+    lines: list[str] = []
+    with supervisor.Supervisor(
+        split(load(folder.parent / "chain.yaml", machine), machine, folder_of(os.getpid())),
+        "test",
+        lambda part, line: lines.append(f"{part}: {line}"),
+    ) as running:
+
+        def full(*_: Any) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def tried() -> bool:
+            running.step()
+            return any("on device; starts again in" in line for line in lines)
+
+        def again() -> bool:
+            running.step()
+            return bool(part(folder, "limit")["running"])
+
+        with monkeypatch.context() as patched:
+            patched.setattr(supervisor, "write_whole", full)
+            patched.setattr(supervisor, "NodePart", full)
+            os.kill(part(folder, "limit")["pid"], signal.SIGKILL)
+            wait_for(tried, DEADLINE_S, "a try to start it")
+        assert sum("does not see this chain" in line for line in lines) == 1
+        wait_for(again, DEADLINE_S, "it to run again")
 
 
 def test_one_that_is_silent_is_started_again(folder: Path, monkeypatch: pytest.MonkeyPatch):
