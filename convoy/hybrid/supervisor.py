@@ -114,6 +114,7 @@ class Supervisor(Scope):
         try:
             self._lock = (self._split.folder / LOCK).open("w")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
+            self._publish()  # what is to be removed, should we be killed from here on
             for supervised in self._as_started():
                 self._start(supervised)
             guests = any(part.place == "vm" for part in self._split.parts)

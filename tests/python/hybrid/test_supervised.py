@@ -20,6 +20,7 @@ import yaml
 
 from convoy.chain.load import load
 from convoy.chain.split import split
+from convoy.errors import ConvoyError
 from convoy.host.machine import this_machine
 from convoy.host.open_vswitch import presence
 from convoy.host.process import Process, wait_for
@@ -320,6 +321,25 @@ def test_an_image_that_is_not_there_is_said(folder: Path, monkeypatch: pytest.Mo
     assert ran.returncode == 2
     assert "place: container: " in ran.stderr
     assert "podman is not installed" in ran.stderr or "no image localhost/no-such" in ran.stderr
+
+
+def test_what_is_to_be_removed_is_known_before_parts_start(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    seen: list[str] = []
+
+    def start(*_: Any) -> None:
+        seen.extend(each["name"] for each in published(folder)["parts"])
+        raise ConvoyError("killed here")
+
+    monkeypatch.setattr(supervisor, "NodePart", start)
+    monkeypatch.setattr(supervisor, "SwitchPart", start)
+    machine = this_machine()
+    parts = split(load(folder.parent / "chain.yaml", machine), machine, folder_of(os.getpid()))
+    with pytest.raises(ConvoyError, match="killed here"):
+        supervisor.Supervisor(parts, "test").__enter__()
+    assert set(seen) >= {"node", "limit"}
+    assert not list(folder.glob("split-*"))
 
 
 def test_a_full_folder_ends_no_chain(folder: Path, monkeypatch: pytest.MonkeyPatch):
