@@ -108,7 +108,7 @@ class WatchPage:
                 return _refused("400 Bad Request", "after: a number")
             return _json(self._why.since(int(after)))
         if request.method == "DELETE":
-            self._why.stop()
+            await asyncio.get_running_loop().run_in_executor(None, self._why.stop)
             return _json({})
         if request.method != "POST":
             return _refused("405 Method Not Allowed", "GET, POST or DELETE")

@@ -26,6 +26,8 @@ class WhyWatch:
         """Prepare; where: the node's control.sock now. text: a packet as people read it."""
         self._where = where
         self._text = text
+        self._changing = threading.Lock()
+        self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._packets: deque[tuple[int, dict[str, Any]]] = deque(maxlen=KEPT)
         self._next = 1
@@ -36,26 +38,36 @@ class WhyWatch:
         self._armed = False
 
     def start(self, expression: str, drops: bool) -> None:
-        """Trace from now on, in place of what was traced. Raises ConvoyError."""
-        client = Client(self._where())
-        try:
-            client.arm_why(expression, drops)
-        except ConvoyError:
-            client.close()
-            raise
-        with self._lock:
-            self._run += 1
-            self._packets.clear()
-            self._lost, self._problem, self._read_s = 0, "", time.monotonic()
-            self._armed = True
-            run = self._run
-        threading.Thread(target=self._read, args=(client, run), daemon=True).start()
+        """Trace from now on, in place of what was traced, which ends. Raises ConvoyError."""
+        with self._changing:
+            self._end()  # a node traces for one client
+            client = Client(self._where())
+            try:
+                client.arm_why(expression, drops)
+            except ConvoyError:
+                client.close()
+                raise
+            with self._lock:
+                self._packets.clear()
+                self._lost, self._problem, self._read_s = 0, "", time.monotonic()
+                self._armed = True
+                run = self._run
+            self._thread = threading.Thread(target=self._read, args=(client, run), daemon=True)
+            self._thread.start()
 
     def stop(self) -> None:
         """Trace no longer."""
+        with self._changing:
+            self._end()
+
+    def _end(self) -> None:
+        """Have the thread that reads end; the node traces no more then."""
         with self._lock:
             self._run += 1
             self._armed = False
+        if self._thread is not None:
+            self._thread.join()  # _WAIT_MS, or until the client gives the node up
+            self._thread = None
 
     def since(self, number: int) -> dict[str, Any]:
         """Return the packets behind a number (convoy.watch.why/1)."""
@@ -84,6 +96,7 @@ class WhyWatch:
                     self._keep(packets, lost, run)
                     if len(packets) == _READ:
                         time.sleep(_PAUSE_S)
+                client.disarm_why()  # closing alone would be seen later
         except ConvoyError as error:
             problem = str(error)
         with self._lock:

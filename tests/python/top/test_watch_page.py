@@ -18,12 +18,13 @@ from typer.testing import CliRunner
 
 from convoy.cli.main import app
 from convoy.client import Client
-from convoy.errors import InputError
+from convoy.errors import ConvoyError, InputError
 from convoy.host.http import REQUEST_MAX, Request, Response
 from convoy.host.node import Node
-from convoy.host.process import Process
+from convoy.host.process import Process, wait_for
 from convoy.top.page import WatchPage
 from convoy.top.snapshot import chains_of
+from convoy.top.why import WhyWatch
 from node.test_node import plan
 
 from .browser import CHROMIUM, DEADLINE_S, Browser
@@ -128,6 +129,25 @@ def test_why_from_the_browser(tmp_path: Path) -> None:
         browser.evaluate("document.getElementById('why-stop').click()")
         browser.wait("document.getElementById('why-stop').disabled", "the end")
         assert not [problem for problem in browser.problems if "400" not in problem]
+
+
+def test_another_filter_takes_the_place_of_the_first() -> None:
+    with Node(plan().data) as node, Client(node.running.control) as other:
+        watch = WhyWatch(lambda: node.running.control, lambda packet: [packet.end])
+        for expression in ("", "tcp", "") * 3:
+            watch.start(expression, False)
+            assert watch.since(0)["armed"]
+        wait_for(lambda: bool(watch.since(0)["packets"]), DEADLINE_S, "packets")
+        with pytest.raises(ConvoyError, match="another `convoy why`"):
+            other.arm_why()
+        with pytest.raises(InputError, match="no"):
+            watch.start("no such word", False)
+        assert not watch.since(0)["armed"]
+        watch.start("", False)
+        watch.stop()
+        other.arm_why()
+        with pytest.raises(ConvoyError, match="another `convoy why`"):
+            watch.start("", False)
 
 
 FUNCTION = {"type": "x", "packets": 1, "bytes": 1, "busy_cycles": 1, "originated": 0}
