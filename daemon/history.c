@@ -122,6 +122,15 @@ void cv_history_end(void)
 		free_entry(&history.entries[--history.count]);
 }
 
+// What runs has other next hops than it began with, maybe: they are what is gone back to.
+static void note_next_hops(const struct cv_node *node)
+{
+	struct entry *newest = &history.entries[history.count - 1];
+
+	json_decref(newest->plan);
+	newest->plan = copy_of(node->plan->json);
+}
+
 static json_t *result_of(const json_t *differences, unsigned number, unsigned confirm_s)
 {
 	return json_pack("{s:i, s:O, s:i}", "number", (int)number, "differences", differences,
@@ -162,6 +171,7 @@ static json_t *make(struct cv_node *node, const struct cv_history_change *change
 		return result;
 	}
 	copy_files(&kept, files); // adding an entry may end the one that they are of
+	note_next_hops(node);
 	cv_running_take();
 	cv_apply_commit(apply);
 	cv_running_give();
@@ -250,15 +260,27 @@ json_t *cv_history_rollback(
 				to);
 		return NULL;
 	}
+	if (history.due_ns != 0 && entry == &history.entries[history.count - 1]) {
+		cv_error_set(error,
+			"%u: runs, and waits to be confirmed: `convoy confirm`, or `convoy "
+			"rollback` to the plan before",
+			to);
+		return NULL;
+	}
 	if (cv_files_copy(&files, &entry->files, error) == 0 &&
 		check_files(entry, &files, error) == 0) {
-		change.request.plan = entry->plan;
+		json_t *plan = copy_of(entry->plan); // the node will change its next hops
+
+		change.request.plan = plan;
 		change.request.files = &files;
 		result = make(node, &change, entry, error);
+		json_decref(plan);
 	}
 	cv_files_free(&files);
-	if (result != NULL)
+	if (result != NULL && history.due_ns != 0) { // it was that plan again already
 		set_due(0);
+		cv_state_settled(node);
+	}
 	return result;
 }
 

@@ -508,6 +508,79 @@ def test_history_rollback_and_confirmation(tmp_path: Path) -> None:
         assert node.stop()["accounting"]["conserved"]
 
 
+NEXT_HOPS = """
+ports:
+  in: {null: }
+  wire: {null: , convoys: {ip: 192.0.2.1}}
+functions: {x: {ttl-limit: {min: 2}}}
+next-hops: {b: {port: wire, mac: "02:00:00:00:00:0b", ip: 192.0.2.2}}
+chains: {all: {from: in, to: wire, path: [x]}}
+workers: {idle: sleep}
+memory: {mb: 128}
+"""
+
+
+def test_going_back_goes_back_to_the_next_hops_that_there_were(tmp_path: Path) -> None:
+    machine = this_machine()
+    first = make_plan(loads(NEXT_HOPS, machine, tmp_path), machine).data
+    with Node(first) as node, Client(node.running.control, 60) as client:
+
+        def put(last: int) -> None:
+            client.put_next_hop({**first["next_hops"][0], "ip": f"192.0.2.{last}"})
+
+        def runs() -> tuple[str, int]:
+            plan = client.plan()
+            return plan["next_hops"][0]["ip"], plan["functions"][0]["config"]["min"]
+
+        def other(least: int) -> dict[str, Any]:
+            plan = client.plan()
+            plan["functions"][0]["config"]["min"] = least
+            return plan
+
+        put(3)
+        assert client.apply(other(5), confirm_s=1)
+        wait_for(lambda: runs() == ("192.0.2.3", 2), 30, "the node to go back")
+        assert client.apply(other(6))
+        put(4)
+        assert client.rollback()
+        assert runs() == ("192.0.2.3", 2)
+        put(5)
+        assert client.rollback(client.history()[-2].number)
+        assert runs() == ("192.0.2.4", 6)
+        assert client.rollback()
+        assert runs() == ("192.0.2.5", 2)
+        # A plan that was gone back to stays as it was.
+        number = client.history()[-1].number
+        assert client.apply(other(7))
+        assert client.rollback(number)
+        put(6)
+        assert client.rollback(number)
+        assert runs() == ("192.0.2.5", 2)
+
+
+def test_a_plan_that_waits_is_not_what_is_gone_back_to(tmp_path: Path) -> None:
+    machine = this_machine()
+    first = make_plan(loads(NEXT_HOPS, machine, tmp_path), machine).data
+    state = tmp_path / "state"
+    state.mkdir()
+    with (
+        Node(first, options=["--state", str(state)]) as node,
+        Client(node.running.control, 60) as client,
+    ):
+        second = client.plan()
+        second["next_hops"][0]["ip"] = "192.0.2.3"
+        client.apply(second, confirm_s=3600)
+        with pytest.raises(InputError, match="2: runs, and waits to be confirmed"):
+            client.rollback(2)
+        assert client.history()[-1].confirm_s > 3500
+        # What it would go back to runs already: that ends the wait, and is kept.
+        client.put_next_hop(first["next_hops"][0])
+        written = client.state()["written"]
+        assert client.rollback() == []
+        assert client.history()[-1].confirm_s == 0
+        assert client.state()["written"] == written + 1
+
+
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = this_machine()
     file = tmp_path / "chain.yaml"
