@@ -28,7 +28,7 @@ from convoy.cli.result import Json, Result
 from convoy.client import ClientError
 from convoy.errors import ConvoyError, InputError
 from convoy.host.machine import this_machine
-from convoy.host.node import Node
+from convoy.host.node import HandedOverError, Node
 from convoy.host.node_check import check_plan
 from convoy.host.programs import need
 from convoy.host.signals import StopSignals
@@ -71,6 +71,37 @@ class Forwarded(Result):
         _show_final(out, self.counts)
 
 
+@dataclass(frozen=True)
+class HandedOver(Result):
+    """How a run ended that another process goes on with."""
+
+    file: str
+    plan: Plan
+    pid: int  # of that process
+    conserved: bool
+
+    @property
+    def exit_code(self) -> int:
+        """1 where packets were lost uncounted."""
+        return 0 if self.conserved else ConvoyError.exit_code
+
+    def document(self) -> dict[str, Any]:
+        """See Result."""
+        return {
+            "schema": "convoy.run/1",
+            "file": self.file,
+            "ok": self.conserved,
+            "ended_by": "handover",
+            "pid": self.pid,
+            "notes": list(self.plan.notes),
+            "counts": None,
+        }
+
+    def show(self, out: Console) -> None:
+        """Print who goes on."""
+        out.print(f"handed over: convoyd {self.pid} goes on, and counts on", markup=False)
+
+
 def _show_final(out: Console, counts: dict[str, Any]) -> None:
     accounting = counts["accounting"]
     out.print(tables(Sample(0.0, counts)))
@@ -92,7 +123,7 @@ def run(
     watch is given the counts every REFRESH_S, on_line what the node says (a peer went away).
     name: of the plan, where the node refuses it.
     options: of convoyd's own.
-    Raises InputError (nothing was started) or ConvoyError.
+    Raises InputError (nothing was started), HandedOverError or ConvoyError.
     """
     node_of = Node(plan.data, on_line=on_line, name=name, options=options)
     with node_of as node, StopSignals() as signals:
@@ -272,6 +303,7 @@ def command(
     def on_line(line: str) -> None:
         out.print(printable(line), markup=False)
 
+    result: Forwarded | HandedOver
     try:
         if as_json or not out.is_terminal:
             result = run(file, plan, duration, started, on_line=on_line, name=name, options=options)
@@ -279,6 +311,8 @@ def command(
             view = LiveView(out, printable(str(file)))
             with view.live:
                 result = run(file, plan, duration, started, view.show, on_line, name, options)
+    except HandedOverError as error:
+        result = HandedOver(str(file), plan, error.to, error.conserved)
     except ConvoyError as error:
         if not is_about_plan(error):
             raise

@@ -22,6 +22,15 @@ READY_DEADLINE_S = 120.0  # tables of a million routes
 STOP_DEADLINE_S = 30.0
 
 
+class HandedOverError(ConvoyError):
+    """A node gave no counts: another process took over from it, and counts on."""
+
+    def __init__(self, pid: int, to: int, conserved: bool) -> None:
+        super().__init__(f"convoyd {pid} handed over to {to}, which goes on")
+        self.to = to
+        self.conserved = conserved  # as far as it counted
+
+
 class Node(Scope):
     """convoyd with a plan. Use it with `with`: at the end it is gone, whatever happened."""
 
@@ -122,15 +131,21 @@ class Node(Scope):
             self._client = None
 
     def stop(self, number: int = signal.SIGTERM) -> dict[str, Any]:
-        """Let it drain and stop; return its final counts. Raises ConvoyError if it gave none."""
+        """Let it drain and stop; return its final counts. As finish()."""
         self.process.signal(number)
         return self.finish()
 
     def finish(self) -> dict[str, Any]:
-        """Wait until it has ended and return its final counts."""
+        """Wait until it has ended and return its final counts.
+
+        Raises ConvoyError if it gave none, HandedOverError if another process goes on.
+        """
         code = self.process.wait(STOP_DEADLINE_S)
-        counts = final_counts(self.process.stdout.text())
+        text = self.process.stdout.text()
+        counts = final_counts(text)
         if counts is None:
+            if (to := _handed_over_to(text)) is not None:
+                raise HandedOverError(self.process.pid, to, conserved=code == 0)
             raise ConvoyError(
                 f"convoyd ended without its counts (exit code {code}): {self.process.last_words()}"
             )
@@ -150,6 +165,13 @@ def final_counts(text: str) -> dict[str, Any] | None:
     for line in reversed(text.splitlines()):
         if _json(line).get("schema") == SCHEMA:
             return _json(line)
+    return None
+
+
+def _handed_over_to(text: str) -> int | None:
+    for line in reversed(text.splitlines()):
+        if _event(line) == "handed over":
+            return int(_json(line)["pid"])
     return None
 
 

@@ -81,6 +81,9 @@ if BEHAVIOUR == "dies":
     os.abort()
 if BEHAVIOUR == "deaf":
     signal.pause()
+if BEHAVIOUR == "hands over":
+    print(json.dumps(dict(event="handed over", pid=4711)), flush=True)
+    sys.exit(0)
 if BEHAVIOUR != "ends":
     signal.sigwait([signal.SIGTERM])
 print(json.dumps(counts()), flush=True)

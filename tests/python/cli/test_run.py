@@ -62,6 +62,18 @@ def test_json_is_one_document(convoy, stand_in, chain):
     assert document["counts"]["schema"] == "convoy.counts/3"
 
 
+def test_a_handover_is_no_failure(convoy, stand_in, chain):
+    stand_in("hands over")
+    done = convoy("run", chain)
+    assert done.returncode == 0, done.stderr
+    assert "handed over: convoyd 4711 goes on" in done.stdout
+    document = json.loads(convoy("run", "--json", chain).stdout)
+    ended = {key: document[key] for key in ("schema", "ok", "ended_by", "pid", "counts")}
+    assert ended == {
+        "schema": "convoy.run/1", "ok": True, "ended_by": "handover", "pid": 4711, "counts": None,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_drains_and_prints(environment, stand_in, chain, number):
     stand_in("good")
