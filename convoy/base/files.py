@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """Files that are never half written, and what a crash left of those that grow."""
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -26,6 +27,8 @@ def will_write(option: str, path: Path) -> None:
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file, whole or not at all; folders on the way are made. Raises OSError, of it."""
+    if not path.name:  # "." and "/"
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:

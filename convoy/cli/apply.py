@@ -21,7 +21,7 @@ from convoy.host.apply import apply
 from convoy.host.counts import RunningNode
 from convoy.host.handover import HandedOver, hand_over
 from convoy.host.machine import this_machine
-from convoy.host.node_check import check_differences
+from convoy.host.node_check import check_differences, check_plan
 from convoy.host.programs import need
 
 CONFIRM_MAX_S = 86400
@@ -171,6 +171,8 @@ def command(
     plan = opened.plan.data
     try:
         if handover:
+            if opened.loaded is None:
+                check_plan(need("convoyd"), plan, file)
             return _by_handover(node, running, plan, dry_run, forget_flows, reload)
         differences = apply(node, plan, dry_run, forget_flows, confirm_s, reload)
     except InputError as error:

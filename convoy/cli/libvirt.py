@@ -17,6 +17,8 @@ from convoy.chain.open import open_file
 from convoy.cli.result import Json, Result
 from convoy.errors import InputError
 from convoy.host.machine import this_machine
+from convoy.host.node_check import check_plan
+from convoy.host.programs import need
 
 RECONNECT_S = 1
 
@@ -109,4 +111,7 @@ def command(
     The memory is shared, as the node must see the packets in it. The virtual machine reconnects
     when the node was started again.
     """
-    return guest(open_file(file, this_machine()).plan.data, port, memory, qemu)
+    opened = open_file(file, this_machine())
+    if opened.loaded is None:  # a plan, perhaps changed by hand: are its ports ports?
+        check_plan(need("convoyd"), opened.plan.data, file)
+    return guest(opened.plan.data, port, memory, qemu)

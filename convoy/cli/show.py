@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from convoy.base.files import write_whole
+from convoy.base.files import will_write, write_whole
 from convoy.chain.as_descriptor import as_descriptor
 from convoy.cli.result import Json, PrintedDocument, Result
 from convoy.cli.running import Pid, chosen
@@ -62,6 +62,8 @@ def command(
     if descriptor is None:
         return PrintedDocument(plan)
     file = None if str(descriptor) == "-" else descriptor
+    if file is not None:
+        will_write("--descriptor", file)
     text = as_descriptor(plan, this_machine(), file)
     if file is not None:
         try:

@@ -8,8 +8,10 @@ import subprocess
 import xml.etree.ElementTree as Xml
 
 import pytest
+from typer.testing import CliRunner
 
 from convoy.cli.libvirt import guest
+from convoy.cli.main import app
 from convoy.errors import InputError
 
 PLAN = {
@@ -83,3 +85,12 @@ def test_qemu_connects_with_these_options(tmp_path):
 def test_other_ports_are_refused(port, words):
     with pytest.raises(InputError, match=words):
         guest(PLAN, port)
+
+
+def test_a_plan_that_is_none_is_refused(tmp_path):
+    file = tmp_path / "p.json"
+    file.write_text('{"schema": "convoy.plan/1"}')
+    ran = CliRunner().invoke(app, ["libvirt", str(file), "vm"])
+    assert isinstance(ran.exception, InputError), ran.output
+    assert f"{file}: " in str(ran.exception)
+    assert "ports" in str(ran.exception)

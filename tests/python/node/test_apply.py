@@ -617,7 +617,8 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             (("rollback", "77"), "77: no plan"),
             (("apply", str(file), "--confirm", "x"), "--confirm: 'x': write a time"),
             (("apply", str(file), "--pid", "1"), "PID: 1: no convoyd of yours"),
-            (("show", "--descriptor", str(tmp_path)), f"--descriptor: {tmp_path}: "),
+            (("show", "--descriptor", str(tmp_path)), f"--descriptor: '{tmp_path}': is a folder"),
+            (("show", "--descriptor", "."), "--descriptor: '.': is a folder"),
         ):
             refused = convoy(*words)
             assert isinstance(refused.exception, InputError), refused.output

@@ -181,7 +181,9 @@ def test_what_cannot_be_is_refused_and_the_node_goes_on(node, folder):
     (folder / "kind.yaml").write_text(ONE.replace("vhost-user: left", "memif: left"))
     (folder / "mtu.yaml").write_text(ONE.replace("left.sock}", "left.sock, mtu: 9000}"))
     (folder / "other.yaml").write_text(ONE.replace("left.sock}", "other.sock}"))
+    (folder / "none.json").write_text('{"schema": "convoy.plan/1"}')
     assert "convoy apply --handover" in refusal("two.yaml")
+    assert "none.json: ports" in refusal("none.json", "--handover")
     assert "--confirm: not with --handover" in refusal("two.yaml", "--handover", "--confirm", "9s")
     for name, words in (
         ("value", "value.yaml:7: functions.limit"),

@@ -181,6 +181,8 @@ def test_write_makes_folders_and_leaves_only_the_page(tmp_path):
     write_whole(path, "text")
     assert path.read_text("utf-8") == "text"
     assert [entry.name for entry in Path(path.parent).iterdir()] == ["report.html"]
+    with pytest.raises(IsADirectoryError):
+        write_whole(Path(), "text")
 
 
 def lines_of(devices, setups):
