@@ -91,21 +91,8 @@ def place(
     descriptor: Descriptor, machine: Machine, running: dict[str, Any] | None = None
 ) -> Placement:
     """Decide stages and workers of a checked descriptor; running: the plan that it comes after."""
-    groups = _Groups()
     shared = _shared(descriptor)
-    stages: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-    for way in ways(descriptor):
-        if way.source is None:
-            continue
-        queues = descriptor.ports[way.source].rx_queues
-        for queue in range(queues):
-            for key, stage in _stages(way, queue, queues):
-                if "port" in stage["source"]:
-                    groups.join(("queue", way.source, queue), key)
-                for function in _reached(descriptor, stage["path"]):
-                    if is_stateful(descriptor.functions[function]) and way.name not in shared:
-                        groups.join(("flows", function), key)
-                stages.append((key, stage))
+    groups, stages = _grouped(descriptor, shared)
     keys = list(dict.fromkeys(groups.find(key) for key, _ in stages))
     if running is not None:
         cores = [worker["core"] for worker in running["workers"]]
@@ -130,6 +117,33 @@ def place(
     placed += _handoff_stages(descriptor, placed, shared)
     outputs = _output_stages(descriptor, [*placed, *everywhere])
     return Placement((*placed, *outputs), used, notes)
+
+
+def places_on(descriptor: Descriptor) -> int:
+    """Return how many workers a checked descriptor can use, if it is given as many cores."""
+    groups, stages = _grouped(descriptor, _shared(descriptor))
+    return len({groups.find(key) for key, _ in stages})
+
+
+def _grouped(
+    descriptor: Descriptor, shared: dict[str, frozenset[str]]
+) -> tuple[_Groups, list[tuple[tuple[Any, ...], dict[str, Any]]]]:
+    """Return all stages by what must share a worker; shared: chains whose flows several share."""
+    groups = _Groups()
+    stages: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    for way in ways(descriptor):
+        if way.source is None:
+            continue
+        queues = descriptor.ports[way.source].rx_queues
+        for queue in range(queues):
+            for key, stage in _stages(way, queue, queues):
+                if "port" in stage["source"]:
+                    groups.join(("queue", way.source, queue), key)
+                for function in _reached(descriptor, stage["path"]):
+                    if is_stateful(descriptor.functions[function]) and way.name not in shared:
+                        groups.join(("flows", function), key)
+                stages.append((key, stage))
+    return groups, stages
 
 
 def _moves(descriptor: Descriptor, stage: dict[str, Any], placed: Sequence[dict[str, Any]]) -> bool:

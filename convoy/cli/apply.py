@@ -10,7 +10,9 @@ import typer
 from rich.console import Console
 
 from convoy.base.problem import printable, shown
+from convoy.chain.fixed import more_cores_note, refuse_others
 from convoy.chain.open import open_file
+from convoy.cli.console import messages
 from convoy.cli.options import seconds
 from convoy.cli.refused import with_line
 from convoy.cli.result import Json, Result
@@ -169,6 +171,10 @@ def command(
         running = client.plan()
     opened = open_file(file, this_machine(), None if handover else running)
     plan = opened.plan.data
+    if opened.loaded is not None and not handover:
+        refuse_others(opened.loaded, running)
+        if note := more_cores_note(opened.loaded, running):
+            messages().print(f"note: {note}", markup=False)
     try:
         if handover:
             if opened.loaded is None:

@@ -459,6 +459,54 @@ def test_what_is_wrong_changes_nothing(
     assert "runs that already" in convoy(DESCRIPTOR).stdout
 
 
+TWO_WAYS = """
+ports:
+  in: {{null: }}
+  out: {{null: }}
+functions: {{x: {{ttl-limit: {{}}}}}}
+chains: {{all: {{from: in, to: out, path: [x], both-ways: true}}}}
+workers: {{cores: {cores}, idle: {idle}}}
+memory: {{{memory}}}
+"""
+
+
+@pytest.mark.skipif(len(CORES) < 2, reason="needs two cores")
+def test_other_workers_and_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = this_machine()
+    core, other = CORES[0], CORES[-1]
+    first = TWO_WAYS.format(cores=[core], idle="sleep", memory="hugepages: never, mb: 128")
+    file = tmp_path / "chain.yaml"
+    with Node(make_plan(loads(first, machine, tmp_path), machine).data) as node:
+        monkeypatch.setattr("convoy.cli.running.running_nodes", lambda: [node.running])
+
+        def apply(text: str, *words: str) -> Result:
+            file.write_text(text)
+            return CliRunner().invoke(app, ["apply", str(file), *words])
+
+        for old, new, words in (
+            (f"cores: [{core}]", f"cores: [{other}]", f"7: workers.cores: [{other}]: the node"),
+            (f"cores: [{core}]", f"cores: [{other}, {core}]", f"the node runs with [{core}]; "),
+            ("idle: sleep", "idle: poll", "7: workers.idle: 'poll': the node runs with sleep"),
+            ("mb: 128", "mb: 256", "8: memory.mb: 256: the node runs with 128 MiB"),
+            ("never", "always", "8: memory.hugepages: 'always': the node runs with none"),
+        ):
+            for options in ((), ("--dry-run",)):
+                refused = apply(first.replace(old, new), *options)
+                assert isinstance(refused.exception, InputError), refused.output
+                assert f"{file}:" in str(refused.exception)
+                assert words in str(refused.exception)
+                assert "`convoy apply --handover`, or a restart" in str(refused.exception)
+        # What is left open is as it runs; cores that were not needed may be there.
+        for text in (first, first.partition("workers:")[0]):
+            assert "runs that already" in apply(text).output
+        more = apply(first.replace(f"[{core}]", f"[{core}, {other}]"))
+        assert more.exit_code == 0, more.output
+        assert "the node keeps its 1 of 2 workers.cores" in more.output
+        assert node.stop()["accounting"]["conserved"]
+
+
 def test_history_rollback_and_confirmation(tmp_path: Path) -> None:
     """What was in files comes back, too; and the node goes back by itself."""
     machine = this_machine()
