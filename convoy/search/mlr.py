@@ -76,14 +76,15 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         self._measure = measure
         self._most_pps = most_pps
         self._mrr_pps = mrr_pps
+        self.guesses = mrr_pps < most_pps  # the highest load is answered from the MRR
         self.load_not_reached_pps: set[float] = set()
         self._most_offered_pps = float("inf")  # what is not below cannot be offered
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
         """Do a trial."""
         answer: Answer | Nothing = Nothing.LOAD_NOT_REACHED
-        if intended_load >= self._most_pps * (1 - 1e-9) and self._mrr_pps < self._most_pps:
-            # The search begins at the highest load to learn what comes through; that is known.
+        if self.guesses and intended_load >= self._most_pps * (1 - 1e-9):
+            # The search begins at the highest load to learn what comes through; that is guessed.
             sent = round(self._most_pps * intended_duration)
             through = round(self._mrr_pps * intended_duration)
             answer = Answer(sent, max(sent - through, 0))
@@ -111,6 +112,28 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
             if output.count(Nothing.LOAD_NOT_REACHED) == REFUSALS:
                 return Nothing.LOAD_NOT_REACHED
         raise _DisturbedError
+
+
+def _forget_the_guess(engine: MultipleLossRatioSearch) -> None:
+    engine.database.load_to_stats.pop(engine.limit_handler.max_load.hashable(), None)
+
+
+def _result(engine: MultipleLossRatioSearch, goal: SearchGoal) -> GoalResult:
+    target = engine.scaling.goal_to_final_target[goal]
+    return GoalResult.from_bounds(bounds=engine.database.get_relevant_bounds(target=target))
+
+
+def _run(engine: MultipleLossRatioSearch, measurer: _Measurer, goals: Sequence[SearchGoal]) -> None:
+    """Search, and where a bound is the highest load, offer that; a guess bounds nothing."""
+    engine.search(measurer, debug=lambda text: None)
+    highest = engine.limit_handler.max_load
+    results = [_result(engine, goal) for goal in goals]
+    bounds = [one.relevant_lower_bound for one in results]
+    bounds += [one.relevant_upper_bound for one in results]
+    if measurer.guesses and any(bound and float(bound) == float(highest) for bound in bounds):
+        measurer.guesses = False
+        _forget_the_guess(engine)
+        engine.main_loop(highest, highest)
 
 
 def _goal(goal: Goal) -> SearchGoal:
@@ -174,7 +197,7 @@ def search(
     began = time.monotonic()
     cut = ""
     try:
-        engine.search(measurer, debug=lambda text: None)
+        _run(engine, measurer, config.goals)
     except _DisturbedError:
         cut = "the machine was too busy to go on"
     except RuntimeError:
@@ -182,10 +205,11 @@ def search(
         if time.monotonic() - began < longest_s:
             raise
         cut = "the search ran out of time"
+    if measurer.guesses:
+        _forget_the_guess(engine)
     results = []
     for goal, theirs in zip(goals, config.goals, strict=True):
-        target = engine.scaling.goal_to_final_target[theirs]
-        result = GoalResult.from_bounds(bounds=engine.database.get_relevant_bounds(target=target))
+        result = _result(engine, theirs)
         narrow = (
             result.relevant_lower_bound
             and result.relevant_upper_bound

@@ -100,6 +100,34 @@ def test_a_device_faster_than_the_tester_is_a_lower_bound():
     assert "a lower bound" in result.remark
 
 
+@pytest.mark.parametrize("profile", ["quick", "standard"])
+@pytest.mark.parametrize("overload", [38e6, 39.95e6])
+@pytest.mark.parametrize("capacity", [39.5e6, 45e6])
+def test_a_bound_was_offered_even_where_it_is_the_highest_load(capacity, overload, profile):
+    # What came through before is a guess, and wrong: the device takes more, or less, by now.
+    measure, rates = device(capacity)
+    for result in one(measure, ("ndr", "pdr"), profile, most=40e6, overload=overload):
+        assert result.lower_bound is (capacity > 40e6)
+        assert result.regular is not result.lower_bound
+        offered = {round(rate) for rate, _ in rates}
+        assert {round(at) for at in (result.lower_pps, result.upper_pps) if at} <= offered
+    assert sum(rate > 39.9e6 for rate, _ in rates) == (2 if profile == "quick" else 3)
+
+
+def test_the_highest_load_is_not_offered_where_it_bounds_nothing():
+    measure, rates = device(30e6)
+    (result,) = one(measure, most=40e6, overload=30e6)
+    assert result.regular
+    assert max(rates)[0] < 39e6
+
+
+def test_what_was_only_guessed_bounds_no_search_that_is_cut_short():
+    measure, rates = device(39.5e6)
+    (result,) = one(measure, ("rfc2544",), most=40e6, overload=38e6, longest_s=1e-9)
+    assert result.lower_pps in {rate for rate, _ in rates}
+    assert result.upper_pps is None
+
+
 def test_a_device_that_forwards_nothing_has_no_rate():
     measure, _ = device(capacity=0.0)
     (result,) = one(measure, overload=0.0)
