@@ -152,7 +152,7 @@ def _at_saturation(trials: Sequence[Trial]) -> dict[str, Any]:
     names = ("saturation_pps", "per_cpu_s", "saturation_cycles", "saturation_busy")
     result: dict[str, dict[int, tuple[float, ...]]] = {name: {} for name in names}
     for trial in trials:
-        if trial.load != SATURATION or trial.verdict == "invalid" or not trial.received_pps:
+        if trial.load != SATURATION or trial.verdict != "passed" or not trial.received_pps:
             continue
         values: dict[str, float] = {"saturation_pps": trial.received_pps}
         if trial.device_cpu_ns and trial.elapsed_ns:
@@ -173,7 +173,7 @@ def _part_cycles(trials: Sequence[Trial]) -> dict[str, tuple[float, ...]]:
 
     At closed-loop saturation, or else in the trials of the other cycles.
     """
-    valid = [trial for trial in trials if trial.load == SATURATION and trial.verdict != "invalid"]
+    valid = [trial for trial in trials if trial.load == SATURATION and trial.verdict == "passed"]
     result: dict[str, tuple[float, ...]] = {}
     for trial in valid or _busiest(trials):
         total = trial.result.total

@@ -29,6 +29,7 @@ from convoy.run.verdict import (
     load_not_reached,
     mrr_verdict_of,
     verdict_of,
+    wrong,
 )
 from convoy.run.workload import flows, size_of, stateful_flows
 from convoy.search.goals import Goal
@@ -334,7 +335,7 @@ class Measurement:
         strictest = min(goal.loss_ratio for goal in goals)
         # The MRR is no result, but a place to begin: an earlier repeat may have had a bad moment.
         trial_at_max = self._mrr(goals[0].trial_s)
-        mrr = trial_at_max.received_pps
+        mrr = trial_at_max.received_pps if trial_at_max.verdict != "failed" else None
         # The baseline may be of a degraded moment: what came through now, it can offer and take.
         baseline = max(self._baseline_pps or MOST_PPS / BASELINE_SHARE, mrr or 0.0)
         most = baseline * BASELINE_SHARE
@@ -349,7 +350,8 @@ class Measurement:
             total = trial.result.total
             if total is None:
                 return Nothing.DISTURBED
-            return Answer(max(total.offered_pkts, total.lost_pkts), total.lost_pkts)
+            offered = max(total.offered_pkts, total.lost_pkts)
+            return Answer(offered, offered if wrong(trial.result) else total.lost_pkts)
 
         guess = max(guess_pps or 0.0, mrr or START_PPS)
         result = search(measure, goals, most, guess, longest_s)
@@ -368,12 +370,12 @@ class Measurement:
         """Return what came in a second, the median of trials that the machine left alone.
 
         The tester waits where a device does not take more: what is measured is the device, or,
-        where that has time left, the tester. None: all were invalid.
+        where that has time left, the tester. None: all were invalid, or had wrong packets.
         """
         result: list[float] = []
         for _ in range(trials * LATENCY_TRIES):
             trial = self._trial("mrr", None, duration_s, SATURATION)
-            if trial.verdict != "invalid" and trial.received_pps:
+            if trial.verdict == "passed" and trial.received_pps:
                 result.append(trial.received_pps)
             if len(result) == trials:
                 break

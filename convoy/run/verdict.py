@@ -17,6 +17,14 @@ Purpose = Literal["mrr", "search", "latency", "rate"]
 Verdict = Literal["passed", "failed", "invalid"]
 
 
+def wrong(result: TrialResult) -> bool:
+    """Return whether packets came out twice, by another port, or with other bytes."""
+    total = result.total
+    return total is not None and bool(
+        total.corrupt_pkts or total.duplicated_pkts or total.misrouted_pkts
+    )
+
+
 def verdict_of(result: TrialResult, waited: int = 0, loss_ratio: float = LOSS_RATIO) -> Verdict:
     """Return what a trial's result says about the device, which others kept waiting (ns).
 
@@ -28,7 +36,7 @@ def verdict_of(result: TrialResult, waited: int = 0, loss_ratio: float = LOSS_RA
     total = result.total
     if not result.ok or total is None or total.loss_ratio is None:
         return "invalid"
-    if total.corrupt_pkts or total.duplicated_pkts or total.misrouted_pkts:
+    if wrong(result):
         return "failed"  # no load and no pause explains that
     ratio = total.loss_ratio
     if ratio <= loss_ratio:
@@ -43,7 +51,9 @@ def verdict_of(result: TrialResult, waited: int = 0, loss_ratio: float = LOSS_RA
 
 
 def mrr_verdict_of(result: TrialResult, waited: int = 0, own: int = 0) -> Verdict:
-    """Return whether a trial shows the MRR: losses are no matter."""
+    """Return whether a trial shows the MRR: losses are no matter, wrong packets are."""
+    if result.ok and wrong(result):
+        return "failed"
     invalid = not result.ok or preempted(result, waited, MOST_DISTURBED["mrr"], own)
     return "invalid" if invalid else "passed"
 

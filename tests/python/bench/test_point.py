@@ -79,6 +79,8 @@ def test_losses_are_what_overload_is_for_but_pauses_lower_what_comes_through():
     assert mrr_verdict_of(lost, 5_000_000) == "passed"
     assert mrr_verdict_of(lost, 5_000_001) == "invalid"
     assert mrr_verdict_of(lost.model_copy(update={"ok": False})) == "invalid"
+    assert mrr_verdict_of(made_up(total={"duplicated_pkts": 1})) == "failed"
+    assert mrr_verdict_of(made_up(False, total={"duplicated_pkts": 1})) == "invalid"
 
 
 @pytest.mark.parametrize(
@@ -193,6 +195,22 @@ def test_a_point_is_found_and_every_trial_kept(tmp_path):
     assert len(kept) == len(tester.seen)
     assert [kept[0].purpose, kept[-1].purpose] == ["mrr", "latency"]
     assert kept[-1].rate_pps == search.rate("pdr") / 2
+
+
+@pytest.mark.parametrize("what", ["duplicated_pkts", "corrupt_pkts", "misrouted_pkts"])
+def test_a_rate_at_which_wrong_packets_come_meets_no_goal(tmp_path, what):
+    class Wrong(Bench):
+        def trial(self, specification):
+            given = super().trial(specification)
+            rate = TrialSpec.model_validate(specification).rate_pps
+            if rate != "max" and rate <= 3e6:
+                return given
+            return given.model_copy(update={"total": given.total.model_copy(update={what: 5})})
+
+    search, kept = measure(tmp_path, Wrong(Device()))
+    assert 3e6 / 1.06 <= search.rate("pdr") <= 3e6
+    assert search.mrr_pps is None
+    assert {t.rate_pps > 3e6 for t in kept if t.verdict == "failed" and t.rate_pps} == {True}
 
 
 def test_an_invalid_trial_is_repeated_and_counted(tmp_path):
