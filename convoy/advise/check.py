@@ -104,7 +104,7 @@ def _rounds(row: Row) -> tuple[float, ...]:
 def _choice(what: str, ways: Sequence[Compared]) -> Choice:
     advised = max(ways, key=lambda one: one.predicted_pps)
     best = max(ways, key=lambda one: one.measured_pps)
-    width = half_width(advised.rounds, best.rounds, DEVICES)
+    width = half_width(advised.rounds, best.rounds, chance=DEVICES)
     noise = max(math.expm1(width) if width < 1 else math.inf, FLOOR_MIN)
     return Choice(what, len(ways), advised, best, noise)
 

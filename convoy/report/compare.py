@@ -27,14 +27,15 @@ NEAR_LIMIT = 0.4
 DETECTABLE = 0.25  # a change that must be significant, or the comparison is underpowered
 
 
-def _noise(one: Run, other: Run, a: Row, b: Row) -> float:
+def _noise(one: Run, other: Run, a: Row, b: Row, *references: Row) -> float:
     """Return how far apart chance puts two means of the same, upwards: a share. Down: 1 / (1 + it).
 
-    Infinite: not known.
+    references: the two that both are relative to. Infinite: not known.
     """
-    both = half_width(a.rates_pps, b.rates_pps)
+    groups = [row.rates_pps for row in (a, b, *references)]
+    both = half_width(*groups)
     share = max(FLOOR_MIN, math.expm1(both) if both < math.log(1e9) else math.inf)
-    if min(len(a.rates_pps), len(b.rates_pps)) >= ENOUGH:
+    if min(map(len, groups)) >= ENOUGH:
         return share
     # Of fewer, no better than the floors at that size.
     return max(share, *(run.noise_floor(a.scenario, a.size) or FLOOR_MIN for run in (one, other)))
@@ -131,7 +132,9 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
         noise, changed = _noise(one, other, a, b), _host_state_changed(one, other, a, b)
         tells = math.isfinite(noise) and not changed
         relative = (change + 1) / moved - 1
-        capped = any(row is not None and row.lower_bound for row in (first, second))
+        beside = None  # of a device that is its own reference, or one of a lower bound, nothing
+        if first and second and first is not a and not (first.lower_bound or second.lower_bound):
+            beside = _within(relative, _noise(one, other, a, b, first, second), bounds)
         points.append(
             {
                 "scenario": a.scenario,
@@ -151,15 +154,13 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
                 "machine_ns": (dict(a.host_state), dict(b.host_state)),
                 "host_state_changed": changed,  # not empty: no verdict
                 "within_noise": _within(change, noise, bounds) if tells else None,
-                # A lower bound allows no verdict on what is relative to it.
-                "relative_within_noise": _within(relative, noise, bounds)
-                if tells and not capped
-                else None,
+                "relative_within_noise": beside if tells else None,
             }
         )
     known = [point for point in points if point["within_noise"] is not None]
     agree = sum(point["within_noise"] for point in known)
-    beside = [p["relative_within_noise"] for p in known if p["relative_within_noise"] is not None]
+    relatives = [p["relative_within_noise"] for p in known]
+    relatives = [one for one in relatives if one is not None]
     summary = "The runs have no point in common."
     if known:
         middle = statistics.median(point["noise"] for point in known)
@@ -167,8 +168,8 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
         bounded = any(any(point["lower_bounds"]) for point in known)
         summary = (
             f"{agree} of {len(known)} points agree within their noise (median noise {middle:.1%}): "
-            f"{_tells(tell, agree, bounded)}; beside each run's own first device, {sum(beside)} of "
-            f"{len(beside)} do."
+            f"{_tells(tell, agree, bounded)}; beside each run's own first device, "
+            f"{sum(relatives)} of {len(relatives)} do."
         )
     lines = [summary] if known or not points else []
     lines += list(filter(None, [_not_compared(points)]))

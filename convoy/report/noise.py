@@ -63,7 +63,7 @@ def paired(a: Mapping[int, float], b: Mapping[int, float]) -> Difference | None:
         one, other = list(a.values()), list(b.values())
         share = geometric_mean(one) / geometric_mean(other) - 1
         error = math.hypot(_error(_logs(one)), _error(_logs(other)))
-        return Difference(share, 2 * error, fewer, half_width(one, other, DEVICES))
+        return Difference(share, 2 * error, fewer, half_width(one, other, chance=DEVICES))
     if not logs:
         return None
     share, error = math.expm1(statistics.fmean(logs)), _error(logs)
@@ -76,20 +76,19 @@ def geometric_mean(rates: Sequence[float]) -> float:
     return math.exp(statistics.fmean(_logs(rates)))
 
 
-def half_width(a: Sequence[float], b: Sequence[float], chance: float = RUNS) -> float:
-    """Return how far apart the mean logarithms of two groups of rates are by chance (Welch).
+def half_width(*groups: Sequence[float], chance: float = RUNS) -> float:
+    """Return how far chance puts groups' mean logarithms, each added or subtracted, from 0.
 
-    Infinite, where a group has one rate only.
+    Of two groups: how far apart they are (Welch). Infinite, where a group has one rate only.
     """
-    one, other = _logs(a), _logs(b)
-    if min(len(one), len(other)) < 2:
+    logs = [_logs(group) for group in groups]
+    if min(map(len, logs)) < 2:
         return math.inf
-    squares = _error(one) ** 2, _error(other) ** 2
+    squares = [_error(each) ** 2 for each in logs]
     if not any(squares):
         return 0.0
-    freedom = sum(squares) ** 2 / (
-        squares[0] ** 2 / (len(one) - 1) + squares[1] ** 2 / (len(other) - 1)
-    )
+    each = zip(squares, logs, strict=True)
+    freedom = sum(squares) ** 2 / sum(square**2 / (len(of) - 1) for square, of in each)
     return critical(max(1, round(freedom)), chance) * math.sqrt(sum(squares))
 
 

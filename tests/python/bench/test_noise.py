@@ -109,6 +109,17 @@ def test_two_runs_of_the_same_agree_nine_times_of_ten(repeats, least):
     assert least < apart / 2000 < 0.125
 
 
+@pytest.mark.parametrize(("repeats", "least"), [(2, 0.03), (3, 0.07), (5, 0.08)])
+def test_beside_others_the_same_agrees_nine_times_of_ten(repeats, least):
+    draw = random.Random(7)
+    apart = 0
+    for _ in range(2000):
+        groups = [drawn(draw, repeats) for _ in range(4)]
+        a, b, c, d = map(geometric_mean, groups)
+        apart += abs(math.log(a / b / (c / d))) > half_width(*groups)
+    assert least < apart / 2000 < 0.125
+
+
 @pytest.mark.parametrize("repeats", [2, 3, 5, 12])
 def test_of_two_devices_that_are_the_same_one_in_twenty_differs(repeats):
     draw = random.Random(7)

@@ -117,6 +117,26 @@ def test_latency_without_a_histogram_is_the_median_of_the_rounds():
     assert Delay("1 Mpps", 1e6, (), (), (), None).quantile(0.5) is None
 
 
+def test_beside_the_first_device_its_noise_counts_too(tmp_path):
+    runs = []
+    for name, first in (("one", (8e6, 10e6, 12e6)), ("other", (7e6, 9e6, 10e6))):
+        folder = RunFolder(tmp_path / name)
+        folder.create(plan())
+        folder.write_host(Host())
+        for device, rates in (("convoy", first), ("testpmd", (5e6, 5.001e6, 5.002e6))):
+            for i, rate in enumerate(rates):
+                folder.append(trial(received=rate, repeat=i, device=device))
+                folder.append(search(rate, i, device=device))
+        runs.append(read([folder.path]))
+    first, testpmd = compare(*runs)["points"]
+    # testpmd is what it was; that convoy was slower by a seventh is no more than its noise.
+    assert (testpmd["change"], testpmd["within_noise"]) == (0, True)
+    assert testpmd["relative"] == pytest.approx(0.15, abs=0.01)
+    assert testpmd["relative_within_noise"] is True
+    assert first["relative_within_noise"] is None  # beside itself
+    assert "beside each run's own first device, 1 of 1 do" in compare(*runs)["summary"]
+
+
 def test_a_rate_is_the_median_of_what_the_searches_found():
     (row,) = rows(
         [trial("mrr", 9e6), trial(received=5e6), trial(received=8e6, verdict="invalid")],
