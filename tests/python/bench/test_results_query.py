@@ -56,6 +56,18 @@ def test_all_trials_and_goals_are_there(folders):
     assert database.query("SELECT count(*) FROM goals").rows == ((goals,),)
 
 
+def test_the_rate_of_a_trial_is_that_of_reports(folders, tmp_path):
+    # The tester was kept waiting: what came within an instant is no rate.
+    one = next(trial for trial in RunFolder(folders[0]).trials() if trial.rate_pps is None)
+    total = one.result.total.model_copy(update={"received_pps": 77e6, "received_pkts": 704})
+    folder = RunFolder(tmp_path / "run")
+    folder.create(RunFolder(folders[0]).plan())
+    folder.write_host(RunFolder(folders[0]).host())
+    folder.append(one.model_copy(update={"result": one.result.model_copy(update={"total": total})}))
+    query = Database([folder.path]).query("SELECT received_pps FROM trials")
+    assert query.rows == ((pytest.approx(704 / one.duration_s),),)
+
+
 def test_each_table_and_example_can_be_asked(folders):
     database = Database(folders)
     for table in TABLES:
