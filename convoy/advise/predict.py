@@ -19,7 +19,7 @@ from convoy.advise.parts import AGGREGATED, CONVOYS, PLAIN, Chain, Part, names
 from convoy.advise.traffic import Traffic
 
 SERVERS_MAX = 3
-FCS, MTU, ETHER, OUTER, LENGTH = 4, 1500, 14, 28, 2  # of a convoy frame over IPv4
+FCS, MTU, ETHER, OUTER, LENGTH = 4, 1500, 14, 32, 2  # of a convoy frame over IPv4
 
 
 @dataclass(frozen=True)
