@@ -109,12 +109,12 @@ def _choice(what: str, ways: Sequence[Compared]) -> Choice:
     return Choice(what, len(ways), advised, best, noise)
 
 
-def check(rows: Sequence[Row], tsc_hz: float | None, held_out: Sequence[str] = HELD_OUT) -> Check:
+def check(rows: Sequence[Row], held_out: Sequence[str] = HELD_OUT) -> Check:
     """Fit the model to all but the held-out scenarios and compare it with these."""
-    fitted = models([row for row in rows if row.scenario not in held_out], tsc_hz)
+    fitted = models([row for row in rows if row.scenario not in held_out])
     by_kind = {model.kind: model for model in fitted}
     compared, refused = [], []
-    held = measured([row for row in rows if row.scenario in held_out], tsc_hz or 1.0)
+    held = measured([row for row in rows if row.scenario in held_out])
     for kind, some in held.items():
         model = by_kind.get(kind)
         for row, one in some:

@@ -57,6 +57,7 @@ class Rate:
     rate_pps: float
     lower_bound: bool  # censored: the tester could not offer more
     emulated: str  # a remark that makes it no candidate; empty: none
+    tsc_hz: float | None = None  # of the machine
 
     @property
     def mpps(self) -> str:
@@ -126,6 +127,7 @@ def _rate(row: Row) -> Rate:
         row.rate_pps or 0.0,
         row.lower_bound,
         emulated,
+        row.tsc_hz,
     )
 
 

@@ -12,9 +12,11 @@ import numpy as np
 from convoy.advise.evidence import KINDS, NOT_A_HOME
 from convoy.advise.fit import Fit, Measured
 from convoy.advise.parts import Chain, chain_of
+from convoy.errors import InputError
 from convoy.report.row import Row
 
 Basis = Literal["saturation", "PDR"]
+SAME_TSC = 0.001  # by which runs on one machine may differ: each measures it
 LATENCY_MIN = 4  # rows, at least, for a line through latencies
 OWN = ("link",)  # options that the model knows by themselves
 
@@ -68,7 +70,7 @@ class Model:
         return self.tsc_hz * self.busy.get(chain.link, 1.0) / cycles
 
 
-def cycles_of(row: Row, tsc_hz: float) -> tuple[Basis, float] | None:
+def _cycles_of(row: Row, tsc_hz: float) -> tuple[Basis, float] | None:
     """Return the cycles of a core that a packet took where the core had no time to spare."""
     if row.saturation_cycles:
         each = [statistics.median(some) for some in row.saturation_cycles.values()]
@@ -95,12 +97,12 @@ def usable(row: Row) -> bool:
     )
 
 
-def measured(rows: Iterable[Row], tsc_hz: float) -> dict[Kind, list[tuple[Row, Measured]]]:
+def measured(rows: Iterable[Row]) -> dict[Kind, list[tuple[Row, Measured]]]:
     """Return the rows that the model knows, by what one fit has in common."""
     result: dict[Kind, list[tuple[Row, Measured]]] = {}
     for row in rows:
         chain = chain_of(row) if usable(row) else None
-        spent = cycles_of(row, tsc_hz)
+        spent = _cycles_of(row, row.tsc_hz) if row.tsc_hz else None
         if chain is None or spent is None:
             continue
         basis, cycles = spent
@@ -146,11 +148,20 @@ def _latency(rows: Sequence[tuple[Row, Measured]]) -> tuple[Latency, ...]:
     return tuple(result)
 
 
-def models(rows: Iterable[Row], tsc_hz: float | None) -> tuple[Model, ...]:
-    """Return a model for each device of a run, as far as its rows allow one."""
-    if not tsc_hz:
-        return ()
+def _tsc_hz(kind: Kind, rows: Sequence[tuple[Row, Measured]]) -> float:
+    """Return the clock that rows of one fit have in common. Raises InputError."""
+    known = sorted(row.tsc_hz for row, _ in rows if row.tsc_hz)
+    if known[-1] > known[0] * (1 + SAME_TSC):
+        raise InputError(
+            f"{kind}: rows of machines with TSCs of {known[0] / 1e9:.2f} and "
+            f"{known[-1] / 1e9:.2f} GHz share no model: give the folders of one machine"
+        )
+    return statistics.median(known)
+
+
+def models(rows: Iterable[Row]) -> tuple[Model, ...]:
+    """Return a model for each device of a run, as far as its rows allow one. Raises InputError."""
     return tuple(
-        Model(kind, Fit([one for _, one in some]), tsc_hz, _busy(some), _latency(some))
-        for kind, some in measured(rows, tsc_hz).items()
+        Model(kind, Fit([one for _, one in some]), _tsc_hz(kind, some), _busy(some), _latency(some))
+        for kind, some in measured(rows).items()
     )

@@ -45,7 +45,8 @@ def _basis(option: Option) -> str:
     return f"{how}: {rates}"
 
 
-def _one_core(option: Option, load_pps: float, tsc_hz: float | None) -> str:
+def _one_core(option: Option, load_pps: float) -> str:
+    tsc_hz = option.used[0].tsc_hz
     share = option.clock_share(load_pps)
     carries = option.capacity_pps * HEADROOM / 1e6
     text = (
@@ -81,7 +82,7 @@ def _count(option: Option) -> str:
     return f"{least}{option.cores} core{'s' * (option.cores > 1)}{more}"
 
 
-def lines(advice: Advice, run: Run) -> list[str]:
+def lines(advice: Advice) -> list[str]:
     """Return the sentences about one chain."""
     parts = [f"{advice.chain}: {' → '.join(advice.functions) or 'a wire'}, {advice.traffic}"]
     if advice.refusal:
@@ -89,7 +90,7 @@ def lines(advice: Advice, run: Run) -> list[str]:
     best = advice.options[0]
     parts.append(f"  run it as {best.way}: {_count(best)}.")
     parts.append(f"    {_basis(best)}")
-    parts.append(f"    {_one_core(best, advice.traffic.rate_pps, run.tsc_hz)}")
+    parts.append(f"    {_one_core(best, advice.traffic.rate_pps)}")
     parts.append(f"    {_several_cores(best)}")
     parts.append(f"    {_servers(advice)}")
     for option in advice.options[1:]:

@@ -80,15 +80,15 @@ class Advised(Result):
     def show(self, out: Console) -> None:
         """Print it, and what it rests on."""
         for one in self.advice:
-            for line in chain_lines(one, self.run):
+            for line in chain_lines(one):
                 out.print(line, markup=False)
         for line in closing(self.run, self.when):
             out.print(line, markup=False)
 
 
-def chain_lines(one: ChainAdvice, run: Run) -> list[str]:
+def chain_lines(one: ChainAdvice) -> list[str]:
     """Return the sentences about one chain."""
-    measured = lines(one.measured, run)
+    measured = lines(one.measured)
     if one.empty and one.refused and not any(one.measured.each.values()):
         # Rows of parts alone: what the model lacks is what is missing.
         return [measured[0], "  no advice: not all that it costs was measured",
@@ -164,7 +164,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _profile(run: Run, file: Path) -> Result:
-    model = simulate.node_of(models(run.rows, run.tsc_hz))
+    model = simulate.node_of(models(run.rows))
     costs = simulate.costs_of(model, SMALL_BYTES, simulate.functions_of(model.fit))
     made = simulate.profile_document(model, costs, file.stem, _source(run), SMALL_BYTES)
     _write(file, json.dumps(made, indent=2) + "\n")
@@ -173,7 +173,7 @@ def _profile(run: Run, file: Path) -> Result:
 
 def _simulate(result: "Advised", wanted: Traffic, flows: int, folder: Path) -> None:
     """Write the advised ways of our node as topologies, and the profile that they use."""
-    model = simulate.node_of(models(result.run.rows, result.run.tsc_hz))
+    model = simulate.node_of(models(result.run.rows))
     parts: dict[str, tuple[tuple[Part, ...], int | None]] = {"none": ((), None)}
     files: dict[str, str] = {}
     for one in result.advice:
@@ -197,7 +197,7 @@ def _simulate(result: "Advised", wanted: Traffic, flows: int, folder: Path) -> N
 
 
 def _checked(run: Run) -> Result:
-    result = check(run.rows, run.tsc_hz)
+    result = check(run.rows)
     if not result.compared and not result.refused:
         raise InputError(
             "--check: the results have no held-out scenario; measure it: "
@@ -253,7 +253,7 @@ def command(
     run = read(results)
     loaded = load(chain, this_machine())
     descriptor = loaded.descriptor
-    fitted = models(run.rows, run.tsc_hz)
+    fitted = models(run.rows)
     result = []
     for name in descriptor.chains:
         parts = chain_parts(name, descriptor, loaded.base)

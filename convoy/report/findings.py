@@ -218,11 +218,11 @@ def _bare(run: Run, scenario: str) -> Iterator[str]:
             ),
             key=lambda row: len(row.functions), default=None,
         )  # fmt: skip
-        if bare.device != "testpmd" or bare.functions or not bare.rate_pps or not run.tsc_hz:
+        if bare.device != "testpmd" or bare.functions or not bare.rate_pps or not bare.tsc_hz:
             continue
         if longest is not None and bare.contends:
             own = longest.function_cycles_per_packet or 0.0
-            expected = expected_pps(bare.rate_pps, own, run.tsc_hz)
+            expected = expected_pps(bare.rate_pps, own, bare.tsc_hz)
             yield (
                 f"{longest.path}, {size_name(bare.size)}: the functions themselves took {own:.0f} "
                 f"cycles per packet. testpmd with these on top would forward {expected / 1e6:.2f} "

@@ -61,10 +61,10 @@ def _table1(run: Run, scenario: str) -> Table:
                     _number(ghz * 1e3 / rate, ".0f"), source(cell))  # fmt: skip
     mine = [row for row in _clean(run.of(scenario)) if row.size == "64"]
     for row in mine:
-        if row.device != "dummy" and run.tsc_hz is not None:
+        if row.device != "dummy" and row.tsc_hz is not None:
             rate = (row.rate_pps or 0) / 1e6
-            out.add(row.name, row.setup, _number(run.tsc_hz / 1e9), _number(rate),
-                    _number(run.tsc_hz / 1e6 / rate, ".0f"), "this run (TSC)")  # fmt: skip
+            out.add(row.name, row.setup, _number(row.tsc_hz / 1e9), _number(rate),
+                    _number(row.tsc_hz / 1e6 / rate, ".0f"), "this run (TSC)")  # fmt: skip
     both = []
     for name in run.names(scenario):
         rates = {row.setup: row.rate_pps for row in mine if row.name == name}

@@ -116,6 +116,7 @@ class Row:
     # The run's folder, where a report has several runs of this scenario: rounds pair within one.
     run: str = ""
     conditions: Conditions = field(default_factory=Conditions)
+    tsc_hz: float | None = None  # of the machine
     # Of a device of several parts: busy TSC ticks of each for a packet that came through.
     part_cycles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 

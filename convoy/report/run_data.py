@@ -33,7 +33,6 @@ class Run:
     plans: tuple[BenchPlan, ...]
     commands: tuple[str, ...]  # the first of each device and setup
     cannot: tuple[Cannot, ...]
-    tsc_hz: float | None
     memory: tuple[Memory, ...] = ()  # what was measured in memory
     simulated: tuple[Simulated, ...] = ()
     applications: tuple[Served, ...] = ()
@@ -128,19 +127,18 @@ def _read(folders: Mapping[Path, Path]) -> Run:
     simulated: list[Simulated] = []
     commands: dict[tuple[str, str], str] = {}
     cannot: list[Cannot] = []
-    tsc_hz = None
     for name, place in zip(_run_names(list(folders)), folders.values(), strict=True):
         folder = RunFolder(place)
         plan, host = folder.plan(), folder.host()
         tried = list(folder.tried())
         trials = [trial for trial in tried if isinstance(trial, Trial)]
+        known = (trial.tsc_hz for trial in trials if trial.point.device != "dummy")
+        tsc_hz = next(filter(None, known), None)
         for title, scenario in plan.scenarios.items():
             scenarios.setdefault(title, scenario)
         for trial in trials:
             key = (trial.point.device, f"{trial.point.setup}, {trial.point.port_kind}")
             commands.setdefault(key, "\n".join(trial.commands))
-            if tsc_hz is None and trial.point.device != "dummy":
-                tsc_hz = trial.tsc_hz
         used = [trial for trial in tried if isinstance(trial, ApplicationTrial)]
         for one in used:
             key = (one.point.device, f"{one.point.setup} between a client and a server")
@@ -154,7 +152,7 @@ def _read(folders: Mapping[Path, Path]) -> Run:
         memory += folder.memory()
         simulated += folder.simulated()
         mine = [
-            replace(row, conditions=conditions(
+            replace(row, tsc_hz=tsc_hz, conditions=conditions(
                 plan.scenarios.get(row.scenario), row.setup, row.device
             ))
             for row in rows(trials, folder.searches())
@@ -169,7 +167,6 @@ def _read(folders: Mapping[Path, Path]) -> Run:
         tuple(plans),
         tuple(f"# {who}, {what}\n{line}" for (who, what), line in commands.items()),
         tuple(cannot),
-        tsc_hz,
         tuple(memory),
         tuple(simulated),
         _merge(applications),

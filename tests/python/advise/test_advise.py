@@ -2,11 +2,9 @@
 # Copyright 2026 The Convoy authors
 """Advice by rows that are given: what is chosen, what is refused, and what it says it rests on."""
 
-import datetime
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +15,6 @@ from convoy.advise.words import lines
 from convoy.errors import InputError
 from convoy.report.rates import rows
 from convoy.report.row import Conditions, conditions
-from convoy.report.run_data import Run
-from convoy.results.documents import Host
 from convoy.results.scenario import Pacing, Scenario, SetupSpec
 from convoy.results.trials import GoalResult, Point, Search
 
@@ -52,9 +48,7 @@ MEASURED = [
 
 
 def output(advice):
-    host = Host(started=datetime.datetime.now(datetime.UTC).isoformat(), cpu="x")
-    run = Run((Path("r"),), {}, (), (host,), (), (), (), None)
-    return "\n".join(lines(advice, run))
+    return "\n".join(lines(advice))
 
 
 def test_the_fewest_cores_win_and_a_chain_measured_whole_is_taken_as_it_is():

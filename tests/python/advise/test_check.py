@@ -21,6 +21,8 @@ from convoy.advise.parts import AGGREGATED, CONVOYS, Chain, Part
 from convoy.advise.predict import fits, plans
 from convoy.advise.traffic import Traffic
 from convoy.cli.advise import ChainAdvice, chain_lines
+from convoy.errors import InputError
+from convoy.frame.model import Outer
 from convoy.report.row import Conditions
 
 TSC_HZ = 2.6e9
@@ -42,7 +44,7 @@ def made(chain, size=64, scenario="parts", times=1.0, noise=0.0):
     return replace(
         row("convoy", chain.functions, 1.0, size=str(size), under=under),
         scenario=scenario, setup=str(chain), saturation_cycles=rounds,
-        saturation_pps={i: (TSC_HZ / some[0],) for i, some in rounds.items()},
+        saturation_pps={i: (TSC_HZ / some[0],) for i, some in rounds.items()}, tsc_hz=TSC_HZ,
     )  # fmt: skip
 
 
@@ -53,7 +55,7 @@ WEB = parts("router", "firewall", "l2fwd")
 def test_a_model_that_is_right_holds():
     held = [made(Chain(WEB), size, "held-out") for size in (64, 700)]
     held.append(made(Chain(WEB, link="memif"), 64, "held-out", noise=0.01))
-    result = check([*PARTS, *held], TSC_HZ)
+    result = check([*PARTS, *held])
     assert result.holds
     assert result.median_error < 1e-6
     assert [(one.advised.chain.link, one.beaten) for one in result.choices] == [("", False)]
@@ -62,7 +64,7 @@ def test_a_model_that_is_right_holds():
 
 def test_a_chain_that_costs_otherwise_fails_it():
     held = [made(Chain(WEB), 64, "held-out", times=1.5)]
-    result = check([*PARTS, *held], TSC_HZ)
+    result = check([*PARTS, *held])
     assert not result.holds
     assert result.compared[0].error == pytest.approx(1 / 1.5 - 1)
     assert not result.compared[0].inside
@@ -73,7 +75,7 @@ def test_a_chain_that_costs_otherwise_fails_it():
 def test_another_way_that_is_better_fails_it_if_that_is_no_noise(noise, beaten):
     held = [made(Chain(WEB), 64, "held-out", times=1.5, noise=noise),
             made(Chain(WEB, link="memif"), 64, "held-out", times=0.4, noise=noise)]  # fmt: skip
-    result = check([*PARTS, *held], TSC_HZ)
+    result = check([*PARTS, *held])
     (choice,) = result.choices
     assert (choice.advised.chain.link, choice.best.chain.link) == ("", "memif")
     assert choice.beaten is beaten
@@ -82,7 +84,7 @@ def test_another_way_that_is_better_fails_it_if_that_is_no_noise(noise, beaten):
 def test_held_out_rows_are_kept_from_the_fit_and_unknown_ones_are_named():
     odd = Chain(parts("ids"))
     held = [replace(made(Chain(WEB), 64, "held-out"), functions=odd.functions)]
-    result = check([*PARTS, *held], TSC_HZ)
+    result = check([*PARTS, *held])
     assert result.refused[0][1] == "not measured at 64 B: ids (10 entries)"
     assert not result.holds
     assert check_words.document(result)["median_error"] is None
@@ -94,8 +96,30 @@ def test_rows_of_other_loads_are_no_part_of_a_fit():
         {"chains": 2}, {"cores": 2}, {"evenly": False}, {"connections": "tcp"},
     )]  # fmt: skip
     others += [replace(odd, role="control"), replace(odd, size="imix"), replace(odd, cpu_speed=0.5)]
-    (model,) = models([*PARTS, *others], TSC_HZ)
+    (model,) = models([*PARTS, *others])
     assert len(model.fit.rows) == len(PARTS)
+
+
+def slower(row, times=0.5):
+    """Return what the same cycles give on a machine of another clock, uncounted."""
+    pps = {i: tuple(times * pps for pps in some) for i, some in row.saturation_pps.items()}
+    return replace(row, tsc_hz=times * TSC_HZ, saturation_pps=pps, saturation_cycles={})
+
+
+def test_cycles_are_those_of_the_machine_that_a_row_is_of():
+    rows = [*PARTS, *(replace(slower(row), run="other") for row in PARTS)]
+    one, other = models(rows)
+    at = Chain(WEB)
+    assert other.fit.predict(at, 64).cycles == pytest.approx(one.fit.predict(at, 64).cycles)
+    assert other.rate_pps(at, 100.0) == pytest.approx(0.5 * one.rate_pps(at, 100.0))
+
+
+def test_rows_of_machines_with_different_clocks_share_no_fit():
+    with pytest.raises(InputError, match=r"1\.30 and 2\.60 GHz.*one machine"):
+        models([*PARTS, *map(slower, PARTS)])
+    # One machine's is measured anew by each run.
+    (model,) = models([*PARTS, *(slower(row, 1.0001) for row in PARTS)])
+    assert model.tsc_hz == pytest.approx(TSC_HZ, rel=1e-3)
 
 
 def test_ways_that_were_not_measured_are_searched_and_the_fewest_cores_win():
@@ -140,6 +164,13 @@ def test_packets_in_a_full_frame_are_those_that_the_node_sends(size, packets):
     assert fits(size) == packets  # docs/measurements/convoys.md, cost of aggregation
 
 
+def test_as_many_packets_share_a_frame_as_one_that_is_written_can_hold():
+    outer = Outer(dst_mac="02:00:00:00:00:01", src_mac="02:00:00:00:00:02",
+                  src="192.0.2.1", dst="192.0.2.2")  # fmt: skip
+    for size in range(64, 1519):
+        assert fits(size) == max(1, outer.payload_max // (size - 4 + 2)), size
+
+
 def test_words_name_rate_latency_cpu_limit_and_rows():
     ways, refused = plans([MODEL], (Part("firewall", 10),), Traffic(2e6, "64"), None)
     text = "\n".join(expected.lines(ways, refused))
@@ -182,7 +213,7 @@ def test_bad_input_is_one_clear_line(tmp_path, arguments, words):
 def test_parts_that_do_not_suffice_say_what_is_missing():
     measured = advise("web", ("ids",), Traffic(1e6, "64"), [])
     ways, refused = plans([MODEL], parts("ids"), Traffic(1e6, "64"), None)
-    text = chain_lines(ChainAdvice(measured, ways, refused), None)
+    text = chain_lines(ChainAdvice(measured, ways, refused))
     assert text[1:] == [
         "  no advice: not all that it costs was measured",
         "  not predicted: convoy, vhost-user ports: not measured at 64 B: ids",

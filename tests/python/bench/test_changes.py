@@ -56,7 +56,7 @@ def run_of(trials, **more):
         "title": "t", "from": "f", "asks": "a", "devices": ["convoy"], "setups": SETUPS,
         "search": False, "rates-pps": [1000], **more,
     })  # fmt: skip
-    return Run((), {"s": scenario}, tuple(rows(trials)), (), (), (), (), None)
+    return Run((), {"s": scenario}, tuple(rows(trials)), (), (), (), ())
 
 
 def test_changes_stand_beside_the_same_without():

@@ -39,7 +39,7 @@ def run_of(**devices):
     scenarios = {"s": scenario(setups={"all": {"functions": []}})}
     return Run(
         folders=(), scenarios=scenarios, rows=tuple(made), hosts=(), plans=(),
-        commands=(), cannot=(), tsc_hz=None,
+        commands=(), cannot=(),
     )  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 # Copyright 2026 The Convoy authors
 """Trials to rows: what is kept, what is missing, what is counted."""
 
+from dataclasses import replace
+
 import pytest
 
 from convoy.errors import InputError
@@ -204,6 +206,20 @@ def test_expected_rate_adds_cycles_to_a_packets_time():
     assert expected_pps(10e6, 260, 2.6e9) == pytest.approx(5e6)
 
 
+def test_each_row_knows_the_clock_of_its_own_machine(tmp_path):
+    folders = []
+    for name, hz in (("one", 3_400_000_000), ("other", 2_000_000_000)):
+        folder = RunFolder(tmp_path / name)
+        folder.create(plan())
+        folder.write_host(Host())
+        one = trial(received=5e6)
+        made = one.result.model_copy(update={"tester": result(tester={"tsc_hz": hz}).tester})
+        folder.append(one.model_copy(update={"result": made}))
+        folders.append(folder.path)
+    assert [row.tsc_hz for row in read(folders).rows] == [3.4e9, 2e9]
+    assert [row.tsc_hz for row in read(folders[::-1]).rows] == [2e9, 3.4e9]
+
+
 def test_findings_say_what_the_rows_say():
     before, after = counts(0, 0, 0), counts(1000, 400_000, 35_000)
     result = rows(
@@ -213,7 +229,8 @@ def test_findings_say_what_the_rows_say():
         ],
         [search(6e6), search(9e6, device="testpmd", functions=())],
     )
-    run = Run((), {result[0].scenario: scenario()}, tuple(result), (), (), (), (), 2.6e9)
+    result = [replace(row, tsc_hz=2.6e9) for row in result]
+    run = Run((), {result[0].scenario: scenario()}, tuple(result), (), (), (), ())
     text = "\n".join(findings(run))
     assert "**convoy 6.00 [6.00 .. 6.00] Mpps**" in text
     assert "**testpmd 9.00 [9.00 .. 9.00] Mpps**" in text
