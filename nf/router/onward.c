@@ -169,32 +169,49 @@ static struct cv_neighbour_key key_of(
 		.key; // pinned: it stays
 }
 
-// One of several next hops: the flow's own, unless that neighbour does not answer.
-static uint32_t path_of(struct cv_router_packet packet, uint32_t paths)
+// Whether an adjacency leads to a neighbour that does not answer, or was never asked; then key is its.
+static bool is_silent(const struct cv_network *network, uint32_t at, struct cv_neighbour_key *key)
+{
+	const struct cv_fib *fib = cv_network_fib(network);
+	enum cv_neighbour_state state;
+
+	if (fib->adjacency[at].outcome != CV_FIB_NEIGHBOUR)
+		return false;
+	*key = key_of(network, at, NULL);
+	state = cv_neighbour_table_state(&network->table, at - fib->neighbours_at, key);
+	return state == CV_NEIGHBOUR_FAILED || state == CV_NEIGHBOUR_INCOMPLETE;
+}
+
+// One of several next hops: the flow's own, unless that neighbour does not answer. Then it is one that
+// packets go straight on to, or else one whose address is known; what is not known is asked for.
+static uint32_t path_of(struct cv_router_packet packet, uint32_t paths, uint32_t flow)
 {
 	const struct cv_fib *fib = cv_network_fib(packet.network);
 	const struct cv_adjacency *all = &fib->adjacency[paths];
-	const uint32_t chosen =
-		cv_paths_choose(fib, paths, cv_paths_flow(packet.view, fib->flow_key));
+	const uint32_t chosen = cv_paths_choose(fib, paths, flow);
+	uint32_t known = chosen, at;
 	struct cv_neighbour_key key;
-	enum cv_neighbour_state state;
-	uint32_t at;
 
-	if (fib->adjacency[chosen].outcome != CV_FIB_NEIGHBOUR)
+	if (!is_silent(packet.network, chosen, &key))
 		return chosen;
-	key = key_of(packet.network, chosen, NULL);
-	state = cv_neighbour_table_state(&packet.network->table, chosen - fib->neighbours_at, &key);
-	if (state != CV_NEIGHBOUR_FAILED && state != CV_NEIGHBOUR_INCOMPLETE)
-		return chosen;
+	use(packet, &key, &at); // it is asked for again
 	for (uint32_t i = 0; i < all->count; i++) {
 		const uint32_t other = fib->path[all->first + i];
 
-		if (__atomic_load_n(&fib->adjacency[other].mtu, __ATOMIC_RELAXED) == 0)
-			continue;
-		use(packet, &key, &at); // it is asked for again
-		return other;
+		if (__atomic_load_n(&fib->adjacency[other].mtu, __ATOMIC_RELAXED) != 0)
+			return other;
 	}
-	return chosen;
+	for (uint32_t i = 0; i < all->count; i++) {
+		const uint32_t other = fib->path[all->first + i];
+
+		if (fib->adjacency[other].outcome != CV_FIB_NEIGHBOUR)
+			continue;
+		if (is_silent(packet.network, other, &key))
+			use(packet, &key, &at);
+		else if (known == chosen)
+			known = other;
+	}
+	return known;
 }
 
 uint8_t cv_network_onward(struct cv_router_packet packet, uint32_t at)
@@ -204,7 +221,7 @@ uint8_t cv_network_onward(struct cv_router_packet packet, uint32_t at)
 	struct cv_neighbour_key key;
 
 	if (fib->adjacency[at].outcome == CV_FIB_PATHS)
-		at = path_of(packet, at);
+		at = path_of(packet, at, cv_paths_flow(packet.view, fib->flow_key));
 	switch (fib->adjacency[at].outcome) {
 	case CV_FIB_FORWARD:
 		return go(packet, &fib->adjacency[at]);
@@ -241,7 +258,7 @@ bool cv_network_resolve(
 		at = to->v6 ? cv_fib_find_v6(fib, to->bytes)
 			    : cv_fib_find_v4(fib, rte_be_to_cpu_32(v4));
 		if (fib->adjacency[at].outcome == CV_FIB_PATHS)
-			at = cv_paths_choose(fib, at, 0);
+			at = path_of(packet, at, 0);
 		*adjacency = fib->adjacency[at];
 		if (adjacency->outcome == CV_FIB_FORWARD)
 			return true;

@@ -297,6 +297,36 @@ static void next_hops_are_learned(void **state)
 	(void)state;
 }
 
+// Of two next hops the flow's own does not answer, and nothing has gone to the other one yet.
+static void an_idle_next_hop_takes_over(void **state)
+{
+	static const char packet[] = FROM_HOST "dst=10.8.1.1 udp data=30";
+	char text[300];
+	unsigned other;
+
+	receive(0, packet);
+	assert_int_equal(rig.counters.held, 1);
+	assert_int_equal(left_now(), 2); // both are asked, its own first
+	other = 17u - rig.out[since % RIG_OUT_MAX].bytes[41];
+	assert_true(other == 8 || other == 9);
+	receive(0, packet);
+	assert_int_equal(left_now(), 0);
+	// The other one asks for the router: where it is is known, and it is believed for now.
+	snprintf(text, sizeof(text),
+		"dst=ff:ff:ff:ff:ff:ff src=02:00:00:00:00:%02x type=0806 "
+		"hex=00010800060400010200000000%02xc00002%02x000000000000c0000201",
+		other, other, other);
+	receive(1, text);
+	for (unsigned i = 0; i < 3; i++) {
+		receive(0, packet);
+		assert_int_equal(left_now(), 1);
+		assert_int_equal(rig.out[since % RIG_OUT_MAX].port, 1);
+		assert_int_equal(rig.out[since % RIG_OUT_MAX].bytes[5], other);
+	}
+	assert_int_equal(rig.counters.held, 2);
+	(void)state;
+}
+
 // The error that must leave about what came in.
 static void expect_error(const char *text, enum cv_icmp_reason reason, uint32_t value, uint16_t id)
 {
@@ -515,6 +545,7 @@ int main(int argc, char **argv)
 		TEST(holds_are_bounded),
 		TEST(an_empty_pool_is_survived),
 		TEST(next_hops_are_learned),
+		TEST(an_idle_next_hop_takes_over),
 		TEST(errors_are_sent),
 		TEST(packets_are_fragmented),
 		TEST(padding_is_taken_off),
