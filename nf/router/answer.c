@@ -195,7 +195,7 @@ static uint8_t echo(struct cv_router_packet packet, uint16_t len, bool v6)
 	rte_be32_t own_v4;
 	uint8_t *out;
 
-	if (!cv_network_resolve(packet, &to, &next_hop) ||
+	if (cv_network_resolve(packet, &to, &next_hop) != CV_RESOLVED ||
 		len > packet.network->port[next_hop.port].mtu)
 		return CV_DROP(CV_ROUTER_NO_NEIGHBOUR);
 	out = cv_network_make(packet.network, packet.worker, &tags, next_hop.port, next_hop.mac,

@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct cv_frame {
-	uint64_t since; // of the consumer's; 0: not looked at yet
+	uint64_t since; // TSC ticks: of one that waits
 	uint16_t len;
 	uint8_t port;
 	bool taken; // of the consumer's
@@ -64,7 +64,6 @@ static inline void cv_frame_ring_push(struct cv_frame_ring *ring)
 {
 	struct cv_frame *frame = cv_frame_ring_at(ring, ring->head);
 
-	frame->since = 0;
 	frame->taken = false;
 	// Pairs with the acquire load in cv_frame_ring_end().
 	__atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);

@@ -72,6 +72,7 @@ void cv_kernel_destroy(struct cv_kernel *kernel)
 	for (unsigned i = 0; kernel->up != NULL && i < kernel->network->workers; i++)
 		cv_frame_ring_free(&kernel->up[i]);
 	cv_frame_ring_free(&kernel->down);
+	cv_frame_ring_free(&kernel->waiting);
 	cv_route_mirror_destroy(kernel->mirror);
 	free(kernel->up);
 	free(kernel->buffer);
@@ -237,6 +238,8 @@ static int make_rings(struct cv_kernel *kernel)
 	for (unsigned port = 0; port < kernel->network->ports_count; port++)
 		mtu = RTE_MAX(mtu, kernel->network->port[port].mtu);
 	rc = cv_frame_ring_init(&kernel->down, CV_KERNEL_FRAMES, mtu + CV_ETHER_LEN);
+	if (rc == 0)
+		rc = cv_frame_ring_init(&kernel->waiting, CV_KERNEL_WAITING, mtu + CV_ETHER_LEN);
 	for (unsigned i = 0; i < kernel->network->workers && rc == 0; i++)
 		rc = cv_frame_ring_init(&kernel->up[i], CV_KERNEL_FRAMES, mtu + CV_ETHER_LEN);
 	return rc;

@@ -19,6 +19,7 @@
 #include "socket/loop.h"
 
 #define CV_KERNEL_FRAMES 256u // that a ring between a worker and the kernel holds
+#define CV_KERNEL_WAITING 64u // frames of the kernel's that wait for neighbours
 #define CV_KERNEL_READ_BYTES 65536u // the kernel's messages come in no larger pieces
 
 // A port's interface.
@@ -52,7 +53,7 @@ struct cv_kernel {
 	struct cv_frame_ring down; // to the worker that sends
 	uint32_t asleep; // the thread waits for wake
 	uint32_t sender; // which worker sends; UINT32_MAX: none yet
-	uint32_t seen; // the sender's: frames up to here were looked at
+	struct cv_frame_ring waiting; // the sender's: for their neighbours
 
 	// Read by others.
 	uint64_t dumps_done, overruns, notices; // of the thread
@@ -77,7 +78,7 @@ void cv_kernel_thread_end(void *kernel);
 // kernel_worker.c: hands a packet to the kernel, if it has an interface for its port; else the verdict
 // is the other one.
 uint8_t cv_kernel_punt(struct cv_router_packet packet, uint8_t otherwise);
-// Sends what the kernel has sent. due: at what waits for a neighbour is looked again.
+// Sends what the kernel has sent. due: what waits for a neighbour is looked at again.
 void cv_kernel_send(struct cv_network *network, struct cv_nf_worker *worker, bool due);
 
 #endif

@@ -48,6 +48,7 @@ uint8_t cv_kernel_punt(struct cv_router_packet packet, uint8_t otherwise)
 
 enum sent {
 	SENT,
+	LOST, // it leads nowhere
 	WAITS, // for its neighbour
 	NO_ROOM, // to make a packet now
 };
@@ -58,6 +59,7 @@ static enum sent send_frame(
 	const struct cv_neighbour_tags none = {0};
 	struct cv_view view = {.in = frame->port, .out = frame->port};
 	struct cv_adjacency next_hop = {.port = frame->port};
+	enum cv_resolved resolved = CV_RESOLVED;
 	struct cv_address to;
 	uint8_t *l3;
 	bool v6;
@@ -66,10 +68,11 @@ static enum sent send_frame(
 	v6 = view.proto == CV_PROTO_IPV6;
 	to = cv_router_address(v6, frame->bytes + CV_ETHER_LEN + (v6 ? 24 : 16));
 	memcpy(next_hop.mac, frame->bytes, CV_MAC_LEN);
-	if (!cv_mac_group(frame->bytes) &&
-		!cv_network_resolve(
-			(struct cv_router_packet){network, worker, &view}, &to, &next_hop))
-		return WAITS;
+	if (!cv_mac_group(frame->bytes))
+		resolved = cv_network_resolve(
+			(struct cv_router_packet){network, worker, &view}, &to, &next_hop);
+	if (resolved != CV_RESOLVED)
+		return resolved == CV_ASKED ? WAITS : LOST;
 	l3 = cv_network_make(network, worker, &none, next_hop.port, next_hop.mac, view.proto,
 		frame->len - CV_ETHER_LEN);
 	if (l3 == NULL)
@@ -77,6 +80,38 @@ static enum sent send_frame(
 	memcpy(l3, frame->bytes + CV_ETHER_LEN, frame->len - CV_ETHER_LEN);
 	cv_network_count(&cv_network_worker_of(network, worker)->from_kernel);
 	return SENT;
+}
+
+// The frame waits for its neighbour, out of the way of others. The oldest makes room.
+static void wait_on(struct cv_kernel *kernel, const struct cv_frame *frame, uint64_t now)
+{
+	struct cv_frame_ring *ring = &kernel->waiting;
+	struct cv_frame *copy = cv_frame_ring_next(ring);
+
+	if (copy == NULL) {
+		cv_frame_ring_at(ring, ring->tail)->taken = true;
+		cv_frame_ring_pop(ring, ring->head);
+		copy = cv_frame_ring_next(ring);
+	}
+	memcpy(copy->bytes, frame->bytes, frame->len);
+	copy->len = frame->len;
+	copy->port = frame->port;
+	copy->since = now;
+	cv_frame_ring_push(ring);
+}
+
+static void send_waiting(struct cv_network *network, struct cv_nf_worker *worker)
+{
+	struct cv_frame_ring *ring = &network->kernel->waiting;
+
+	for (uint32_t at = ring->tail; at != ring->head; at++) {
+		struct cv_frame *frame = cv_frame_ring_at(ring, at);
+		enum sent sent = frame->taken ? SENT : send_frame(network, worker, frame);
+
+		frame->taken = sent == SENT || sent == LOST ||
+			       worker->now - frame->since > network->hz / 1000 * WAIT_MS;
+	}
+	cv_frame_ring_pop(ring, ring->head);
 }
 
 void cv_kernel_send(struct cv_network *network, struct cv_nf_worker *worker, bool due)
@@ -90,25 +125,22 @@ void cv_kernel_send(struct cv_network *network, struct cv_nf_worker *worker, boo
 		!__atomic_compare_exchange_n(&kernel->sender, &none, worker->index, false,
 			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
+	if (due && kernel->waiting.tail != kernel->waiting.head)
+		send_waiting(network, worker);
 	end = cv_frame_ring_end(ring);
-	if (CV_LIKELY(end == kernel->seen) && (!due || end == ring->tail))
+	if (CV_LIKELY(end == ring->tail))
 		return;
-	for (uint32_t at = due ? ring->tail : kernel->seen; at != end; at++) {
+	for (uint32_t at = ring->tail; at != end; at++) {
 		struct cv_frame *frame = cv_frame_ring_at(ring, at);
-		enum sent sent;
+		enum sent sent = send_frame(network, worker, frame);
 
-		if (frame->taken)
-			continue;
-		if (frame->since == 0)
-			frame->since = worker->now;
-		sent = send_frame(network, worker, frame);
 		if (sent == NO_ROOM) {
 			end = at;
 			break;
 		}
-		frame->taken =
-			sent == SENT || worker->now - frame->since > network->hz / 1000 * WAIT_MS;
+		if (sent == WAITS)
+			wait_on(kernel, frame, worker->now);
+		frame->taken = true;
 	}
-	kernel->seen = end;
 	cv_frame_ring_pop(ring, end);
 }

@@ -180,8 +180,14 @@ void cv_network_ask(struct cv_network *network, struct cv_nf_worker *worker,
 	const struct cv_neighbour_event *event);
 struct cv_neighbour_tags cv_network_tags(const struct cv_view *view);
 
-// onward.c: the adjacency that something for an address goes by; false: it is not known (yet).
-bool cv_network_resolve(struct cv_router_packet packet, const struct cv_address *to,
+enum cv_resolved {
+	CV_RESOLVED,
+	CV_ASKED, // the next hop's address is not known yet
+	CV_NOWHERE, // it leads to no neighbour
+};
+
+// onward.c: the adjacency that something for an address goes by.
+enum cv_resolved cv_network_resolve(struct cv_router_packet packet, const struct cv_address *to,
 	struct cv_adjacency *adjacency);
 uint8_t cv_network_onward(struct cv_router_packet packet, uint32_t adjacency);
 void cv_network_release(struct cv_network *network, struct cv_nf_worker *worker);

@@ -245,7 +245,7 @@ uint8_t cv_network_onward(struct cv_router_packet packet, uint32_t at)
 	}
 }
 
-bool cv_network_resolve(
+enum cv_resolved cv_network_resolve(
 	struct cv_router_packet packet, const struct cv_address *to, struct cv_adjacency *adjacency)
 {
 	const struct cv_fib *fib = cv_network_fib(packet.network);
@@ -261,15 +261,17 @@ bool cv_network_resolve(
 			at = path_of(packet, at, 0);
 		*adjacency = fib->adjacency[at];
 		if (adjacency->outcome == CV_FIB_FORWARD)
-			return true;
+			return CV_RESOLVED;
 		if (adjacency->outcome != CV_FIB_LINK && adjacency->outcome != CV_FIB_NEIGHBOUR)
-			return false;
+			return CV_NOWHERE;
 		key = key_of(packet.network, at, to);
 	}
 	if (cv_neighbour_table_forward(&packet.network->table, &key, adjacency))
-		return true;
+		return CV_RESOLVED;
 	return use(packet, &key, &at) == CV_NEIGHBOUR_GO &&
-	       cv_neighbour_table_forward(&packet.network->table, &key, adjacency);
+			       cv_neighbour_table_forward(&packet.network->table, &key, adjacency)
+		       ? CV_RESOLVED
+		       : CV_ASKED;
 }
 
 // A packet that has waited becomes its first fragment; the others go before it. False: it cannot be.

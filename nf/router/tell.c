@@ -140,7 +140,7 @@ static bool begin_error(struct cv_router_packet packet, const struct cv_icmp_err
 		cv_network_count(&own->errors_limited);
 		return false;
 	}
-	return cv_network_resolve(packet, to, next_hop);
+	return cv_network_resolve(packet, to, next_hop) == CV_RESOLVED;
 }
 
 void cv_network_tell(struct cv_router_packet packet, enum cv_icmp_reason reason, uint32_t value)

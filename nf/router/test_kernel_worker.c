@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What the kernel sends, frame by frame: those whose neighbour does not answer are in nobody's way.
+#include <rte_cycles.h>
+
+#include "nf/router/kernel.h"
+#include "packet/ipv4.h"
+#include "tests/support/function_rig.h"
+#include "tests/support/test_packets.h"
+
+static const char addresses[] = "{\"left\": [\"10.0.0.1/24\"], \"right\": [\"192.0.2.1/24\"]}";
+
+static struct rte_mempool *pool;
+
+static struct {
+	json_t *addresses;
+	struct cv_routes routes;
+	struct cv_neighbour_table table;
+	struct cv_fib fib[2];
+	const struct cv_fib *now;
+	struct cv_network *network;
+	struct cv_kernel kernel; // but for its thread
+	struct function_rig rig;
+	uint64_t later; // TSC ticks
+	uint32_t number; // of the next frame
+} test;
+
+static void tick(void *network, struct cv_nf_worker *worker)
+{
+	worker->now += test.later;
+	cv_kernel_send(network, worker, true);
+}
+
+static const struct cv_nf sender = {.name = "sender", .tick = tick};
+
+static int begin(void **state)
+{
+	const struct cv_nf_env *env = packet_env();
+	struct cv_routes_config config = {.neighbour_entries = 1024};
+	const struct cv_fib_room room = {0};
+	struct cv_error error = {""};
+
+	memset(&test, 0, sizeof(test));
+	test.addresses = json_loads(addresses, 0, NULL);
+	config.addresses = test.addresses;
+	assert_int_equal(cv_routes_load(&test.routes, &config, env, &error), 0);
+	assert_int_equal(
+		cv_neighbour_table_init(&test.table, 1024, NULL, rte_get_tsc_hz(), NULL), 0);
+	if (cv_fib_make(&test.fib[0], &test.fib[1], &room, &test.routes, &test.table, &error) != 0)
+		fail_msg("%s", error.text);
+	test.now = &test.fib[0];
+	test.network = cv_network_create(&test.routes, &test.now, &test.table, &config, env);
+	assert_non_null(test.network);
+	cv_network_start(test.network, env);
+	test.kernel = (struct cv_kernel){.network = test.network, .sender = UINT32_MAX};
+	assert_int_equal(cv_frame_ring_init(&test.kernel.down, CV_KERNEL_FRAMES, 1514), 0);
+	assert_int_equal(cv_frame_ring_init(&test.kernel.waiting, CV_KERNEL_WAITING, 1514), 0);
+	test.network->kernel = &test.kernel;
+	rig_begin(&test.rig, &sender, test.network, pool);
+	(void)state;
+	return 0;
+}
+
+static int end(void **state)
+{
+	test.network->kernel = NULL;
+	cv_frame_ring_free(&test.kernel.down);
+	cv_frame_ring_free(&test.kernel.waiting);
+	cv_network_destroy(test.network);
+	cv_fib_free(&test.fib[0]);
+	cv_fib_free(&test.fib[1]);
+	cv_routes_free(&test.routes);
+	json_decref(test.addresses);
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+	(void)state;
+	return 0;
+}
+
+// The kernel sends a packet to an address. False: the ring is full.
+static bool kernel_sends(const char *to)
+{
+	struct cv_frame *frame = cv_frame_ring_next(&test.kernel.down);
+	struct packet packet;
+	char text[200];
+
+	if (frame == NULL)
+		return false;
+	snprintf(text, sizeof(text),
+		"dst=02:aa:00:00:00:01 src=02:aa:00:00:00:01 ip4 src=192.0.2.1 dst=%s id=%u udp "
+		"data=30",
+		to, test.number++);
+	packet = packet_make(text);
+	memcpy(frame->bytes, packet.bytes, packet.len);
+	frame->len = packet.len;
+	frame->port = 1;
+	cv_frame_ring_push(&test.kernel.down);
+	return true;
+}
+
+// Time passes, and what can be sent is. Returns how many IP packets left by the right port.
+static unsigned sent_after(unsigned ms)
+{
+	unsigned packets = 0;
+	const unsigned since = test.rig.outs;
+
+	test.later += rte_get_tsc_hz() / 1000 * ms;
+	rig_tick(&test.rig);
+	for (unsigned i = since; i < test.rig.outs; i++) {
+		const struct rig_out *out = &test.rig.out[i % RIG_OUT_MAX];
+
+		if (out->bytes[12] == 8 && out->bytes[13] == 0) {
+			assert_int_equal(out->port, 1);
+			packets++;
+		}
+	}
+	return packets;
+}
+
+static void answers(uint8_t last)
+{
+	const struct cv_neighbour_key key = {.address.bytes = {192, 0, 2, last}, .port = 1};
+	const struct cv_neighbour_heard heard = {.has_mac = true,
+		.mac = {2, 0, 0, 0, 0, last},
+		.create = true,
+		.advertised = true,
+		.solicited = true,
+		.override = true};
+
+	cv_neighbour_table_hear(&test.network->table, &key, &heard, &(struct cv_neighbour_tags){0},
+		rte_rdtsc() + test.later);
+}
+
+// One frame waits, and thousands go past it; it goes when its neighbour answers.
+static void others_go_on(void **state)
+{
+	answers(7);
+	assert_true(kernel_sends("192.0.2.77"));
+	for (unsigned i = 0; i < 100; i++) {
+		for (unsigned k = 0; k < CV_KERNEL_FRAMES - 1; k++)
+			assert_true(kernel_sends("192.0.2.7"));
+		assert_int_equal(sent_after(1), CV_KERNEL_FRAMES - 1);
+	}
+	answers(77);
+	assert_int_equal(sent_after(1), 1);
+	assert_int_equal(test.rig.out[(test.rig.outs - 1) % RIG_OUT_MAX].bytes[5], 77);
+	(void)state;
+}
+
+// As many wait as may, the last ones, and each for a second.
+static void what_waits_is_bounded(void **state)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		for (unsigned k = 0; k < CV_KERNEL_FRAMES; k++)
+			assert_true(kernel_sends("192.0.2.77"));
+		assert_int_equal(sent_after(1), 0);
+	}
+	assert_true(kernel_sends("192.0.2.78"));
+	assert_int_equal(sent_after(1), 0);
+	answers(77);
+	assert_int_equal(sent_after(1), CV_KERNEL_WAITING - 1);
+	for (unsigned i = CV_KERNEL_WAITING - 1; i > 0; i--) {
+		const struct rig_out *out = &test.rig.out[(test.rig.outs - i) % RIG_OUT_MAX];
+		const struct cv_ipv4 *ip = (const struct cv_ipv4 *)(out->bytes + 14);
+
+		assert_int_equal(rte_be_to_cpu_16(ip->id), 3 * CV_KERNEL_FRAMES - i);
+	}
+	assert_int_equal(sent_after(1001), 0);
+	answers(78);
+	assert_int_equal(sent_after(1), 0);
+	(void)state;
+}
+
+// What no route leads to a neighbour for is not kept.
+static void what_leads_nowhere_is_dropped(void **state)
+{
+	assert_true(kernel_sends("198.51.100.1"));
+	assert_int_equal(sent_after(1), 0);
+	assert_int_equal(test.kernel.waiting.tail, test.kernel.waiting.head);
+	assert_int_equal(test.kernel.down.tail, test.kernel.down.head);
+	(void)state;
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(others_go_on),
+		TEST(what_waits_is_bounded),
+		TEST(what_leads_nowhere_is_dropped),
+	};
+
+	packet_eal(argv[0]);
+	pool = rte_pktmbuf_pool_create("kernel", 1023, 0, 0, 4096, SOCKET_ID_ANY);
+	if (pool == NULL)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
