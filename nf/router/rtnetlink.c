@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <linux/if_addr.h>
+#include <linux/lwtunnel.h>
 #include <linux/rtnetlink.h>
 
 #include "packet/ipv4.h"
@@ -54,6 +55,17 @@ static bool read_via(const struct rtattr *attr, struct cv_address *address)
 	return true;
 }
 
+// Whether packets to a next hop get another header on the way (lightweight tunnels).
+static bool is_encap(const struct rtattr *attr)
+{
+	uint16_t type;
+
+	if (RTA_PAYLOAD(attr) != sizeof(type))
+		return true;
+	memcpy(&type, RTA_DATA(attr), sizeof(type));
+	return type != LWTUNNEL_ENCAP_NONE;
+}
+
 // Takes what an attribute says of a next hop. False: it is broken.
 static bool read_hop(const struct rtattr *attr, bool v6, struct cv_kernel_next_hop *hop)
 {
@@ -70,6 +82,9 @@ static bool read_hop(const struct rtattr *attr, bool v6, struct cv_kernel_next_h
 		if (!read_u32(attr, &interface))
 			return false;
 		hop->interface = (int)interface;
+		return true;
+	case RTA_ENCAP_TYPE:
+		hop->dead |= is_encap(attr);
 		return true;
 	default:
 		return true;
@@ -127,6 +142,7 @@ static bool kind_of(const struct rtmsg *header, uint32_t table, uint8_t *kind)
 		[RTN_BLACKHOLE] = CV_KERNEL_BLACKHOLE + 1,
 		[RTN_UNREACHABLE] = CV_KERNEL_UNREACHABLE + 1,
 		[RTN_PROHIBIT] = CV_KERNEL_PROHIBIT + 1,
+		[RTN_THROW] = CV_KERNEL_UNREACHABLE + 1, // to tables that are not mirrored
 	};
 
 	if (header->rtm_type >= sizeof(kinds) / sizeof(kinds[0]) || kinds[header->rtm_type] == 0)

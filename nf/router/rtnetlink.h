@@ -18,7 +18,7 @@
 struct cv_kernel_next_hop {
 	struct cv_address via; // of no meaning unless has_via
 	bool has_via;
-	bool dead; // its interface is down
+	bool dead; // its interface is down, or it takes what the router cannot do (encap)
 	uint16_t weight;
 	int interface; // index; 0: none
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include <linux/lwtunnel.h>
 #include <linux/rtnetlink.h>
 
 #include "nf/router/rtnetlink.h"
@@ -159,6 +160,38 @@ static void several_next_hops(void **state)
 	assert_true(route.hop[1].dead);
 }
 
+// A next hop with a header of its own, alone and beside a plain one.
+static void encapsulation_is_not_followed(void **state)
+{
+	const uint16_t mpls = LWTUNNEL_ENCAP_MPLS, none = LWTUNNEL_ENCAP_NONE;
+	struct cv_kernel_route route;
+	struct message message;
+	struct rtattr *outer, *inner;
+	struct rtnexthop *next;
+
+	begin(&message, AF_INET, 16, RTN_UNICAST);
+	add_address(&message, RTA_DST, "10.9.0.0");
+	add_address(&message, RTA_GATEWAY, "192.0.2.9");
+	add(&message, RTA_ENCAP_TYPE, &none, sizeof(none));
+	assert_true(cv_rtnetlink_route(&message.header, &route));
+	assert_false(route.hop[0].dead);
+	add(&message, RTA_ENCAP_TYPE, &mpls, sizeof(mpls));
+	assert_true(cv_rtnetlink_route(&message.header, &route));
+	assert_true(route.hop[0].dead);
+
+	begin_multipath(&message);
+	outer = RTM_RTA(NLMSG_DATA(&message.header));
+	outer = (struct rtattr *)((uint8_t *)outer + RTA_SPACE(4)); // behind the prefix
+	next = RTA_DATA(outer);
+	inner = RTNH_DATA(next);
+	inner->rta_type = RTA_ENCAP_TYPE; // in the place of its gateway
+	inner->rta_len = RTA_LENGTH(sizeof(mpls));
+	memcpy(RTA_DATA(inner), &mpls, sizeof(mpls));
+	assert_true(cv_rtnetlink_route(&message.header, &route));
+	assert_int_equal(route.hops, 2);
+	assert_true(route.hop[0].dead);
+}
+
 static void kinds(void **state)
 {
 	static const struct {
@@ -169,9 +202,9 @@ static void kinds(void **state)
 		{RTN_BLACKHOLE, CV_KERNEL_BLACKHOLE},
 		{RTN_UNREACHABLE, CV_KERNEL_UNREACHABLE},
 		{RTN_PROHIBIT, CV_KERNEL_PROHIBIT},
+		{RTN_THROW, CV_KERNEL_UNREACHABLE}, // else packets would follow a shorter prefix
 		{RTN_BROADCAST, -1},
 		{RTN_MULTICAST, -1},
-		{RTN_THROW, -1},
 		{RTN_NAT, -1},
 		{200, -1},
 	};
@@ -247,6 +280,7 @@ int main(void)
 		cmocka_unit_test(host_bits_are_ignored),
 		cmocka_unit_test(next_hop_of_the_other_family),
 		cmocka_unit_test(several_next_hops),
+		cmocka_unit_test(encapsulation_is_not_followed),
 		cmocka_unit_test(kinds),
 		cmocka_unit_test(not_the_routers),
 		cmocka_unit_test(broken),
