@@ -120,18 +120,20 @@ static bool read_hops(const struct rtattr *multipath, bool v6, struct cv_kernel_
 	return route->hops > 0;
 }
 
-// Whether the router forwards to such a prefix, or answers at such an address.
+// Whether the router forwards to an address of such a prefix, or answers at it.
 static bool is_ours(const struct cv_prefix *prefix)
 {
 	const uint8_t *bytes = prefix->address.bytes;
 	rte_be32_t v4;
 
 	if (prefix->address.v6)
-		return prefix->length == 0 ||
-		       !(bytes[0] == 0xff || cv_ipv6_is_link_local(bytes) ||
-			       (prefix->length == 128 && cv_ipv6_martian(bytes)));
+		return !(bytes[0] == 0xff ||
+			 (prefix->length >= 10 && cv_ipv6_is_link_local(bytes)) ||
+			 (prefix->length == 128 && cv_ipv6_martian(bytes)));
 	memcpy(&v4, bytes, sizeof(v4));
-	return prefix->length == 0 || !(cv_ipv4_multicast(v4) || cv_ipv4_martian(v4));
+	if (bytes[0] == 0 && prefix->length < 8)
+		return true; // more than 0/8
+	return !(cv_ipv4_multicast(v4) || cv_ipv4_martian(v4));
 }
 
 static bool kind_of(const struct rtmsg *header, uint32_t table, uint8_t *kind)

@@ -222,6 +222,41 @@ static void kinds(void **state)
 	}
 }
 
+// Prefixes that begin with addresses that nobody forwards to, and have others.
+static void wide_prefixes(void **state)
+{
+	static const struct {
+		const char *address;
+		uint8_t length;
+		bool taken;
+	} rows[] = {
+		{"0.0.0.0", 0, true},
+		{"0.0.0.0", 1, true},
+		{"0.0.0.0", 7, true},
+		{"0.0.0.0", 8, false},
+		{"0.1.0.0", 16, false},
+		{"128.0.0.0", 1, true},
+		{"126.0.0.0", 7, true},
+		{"224.0.0.0", 3, false},
+		{"::", 0, true},
+		{"::", 1, true},
+		{"fe80::", 9, true},
+		{"fe80::", 10, false},
+		{"ff00::", 8, false},
+	};
+	struct cv_kernel_route route;
+	struct message message;
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		const bool v6 = strchr(rows[i].address, ':') != NULL;
+
+		begin(&message, v6 ? AF_INET6 : AF_INET, rows[i].length, RTN_UNICAST);
+		add_address(&message, RTA_DST, rows[i].address);
+		if (cv_rtnetlink_route(&message.header, &route) != rows[i].taken)
+			fail_msg("%s/%u", rows[i].address, rows[i].length);
+	}
+}
+
 static void not_the_routers(void **state)
 {
 	static const char *const prefixes[] = {
@@ -282,6 +317,7 @@ int main(void)
 		cmocka_unit_test(several_next_hops),
 		cmocka_unit_test(encapsulation_is_not_followed),
 		cmocka_unit_test(kinds),
+		cmocka_unit_test(wide_prefixes),
 		cmocka_unit_test(not_the_routers),
 		cmocka_unit_test(broken),
 	};
