@@ -37,6 +37,15 @@ static void hear(const struct cv_router_packet *packet, const struct cv_address 
 			&packet->network->table, &key, heard, &tags, packet->worker->now);
 }
 
+// Whether a port has the address: the router's own there, or one of the kernel's in its network.
+static bool answers_for(
+	const struct cv_network *network, const struct cv_address *address, unsigned port)
+{
+	return cv_network_own(network, address, port) ||
+	       (network->kernel != NULL && cv_network_on_link(network, address, port) &&
+		       cv_network_local(network, address));
+}
+
 static void make_arp(struct cv_network *network, struct cv_nf_worker *worker,
 	const struct cv_neighbour_tags *tags, unsigned port, enum cv_arp_operation operation,
 	const struct cv_arp *to, rte_be32_t own)
@@ -90,7 +99,7 @@ uint8_t cv_network_answer_arp(struct cv_router_packet packet)
 	heard.advertised = !request || arp.sender == arp.target;
 	heard.solicited = !request && memcmp(view->data, own_mac, CV_MAC_LEN) == 0;
 	heard.override = true;
-	heard.create = request && cv_network_own(packet.network, &target, view->in);
+	heard.create = request && answers_for(packet.network, &target, view->in);
 	hear(&packet, &sender, &heard);
 	if (heard.create) {
 		make_arp(packet.network, packet.worker, &tags, view->in, CV_ARP_REPLY, &arp,
@@ -169,7 +178,7 @@ static bool discovered(const struct cv_router_packet *packet)
 	target = cv_router_address(true, nd.target);
 	if (nd.type == CV_ND_ADVERTISEMENT)
 		hear_advertisement(packet, &nd);
-	else if (cv_network_own(packet->network, &target, view->in))
+	else if (answers_for(packet->network, &target, view->in))
 		answer_solicitation(packet, &nd);
 	return true;
 }
@@ -286,7 +295,8 @@ uint8_t cv_network_answer_link(struct cv_router_packet packet, uint8_t verdict)
 	const struct cv_ipv6 *ip = (const struct cv_ipv6 *)cv_router_l3(packet.view);
 	const struct cv_address to = cv_router_address(true, ip->dst);
 
-	if (cv_network_own(packet.network, &to, packet.view->in))
+	if (cv_network_own(packet.network, &to, packet.view->in) ||
+		(packet.network->kernel != NULL && cv_network_local(packet.network, &to)))
 		return answer_ipv6(packet);
 	if (!cv_ipv6_multicast(ip->dst))
 		return verdict;

@@ -610,3 +610,12 @@ uint32_t cv_fib_find_v6(const struct cv_fib *fib, const uint8_t *address)
 		rte_lpm6_lookup_bulk_func(fib->v6, &destination, &next_hop, 1);
 	return next_hop < 0 ? fib->v6_default : (uint32_t)next_hop;
 }
+
+uint32_t cv_fib_find(const struct cv_fib *fib, const struct cv_address *address)
+{
+	rte_be32_t v4;
+
+	memcpy(&v4, address->bytes, sizeof(v4));
+	return address->v6 ? cv_fib_find_v6(fib, address->bytes)
+			   : cv_fib_find_v4(fib, rte_be_to_cpu_32(v4));
+}

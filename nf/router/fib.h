@@ -75,6 +75,7 @@ int cv_fib_change(struct cv_fib *fib, const struct cv_prefix *prefix, uint32_t a
 // The adjacency of one destination: an IPv4 address in host order; an IPv6 address.
 uint32_t cv_fib_find_v4(const struct cv_fib *fib, uint32_t address);
 uint32_t cv_fib_find_v6(const struct cv_fib *fib, const uint8_t *address);
+uint32_t cv_fib_find(const struct cv_fib *fib, const struct cv_address *address);
 
 void cv_fib_free(struct cv_fib *fib);
 

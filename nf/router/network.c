@@ -33,19 +33,27 @@ size_t cv_network_claims(const struct cv_network *network, struct cv_nf_claim *c
 	return network->owns;
 }
 
-bool cv_network_own(const struct cv_network *network, const struct cv_address *address, int port)
+bool cv_network_own(
+	const struct cv_network *network, const struct cv_address *address, unsigned port)
 {
 	if (address->v6 && cv_ipv6_is_link_local(address->bytes))
-		return port >= 0 && has_link_local(network, (unsigned)port) &&
+		return has_link_local(network, port) &&
 		       memcmp(network->link_local[port], address->bytes, 16) == 0;
 	for (size_t i = 0; i < network->owns; i++)
-		if ((port < 0 || network->own[i].port == port) &&
+		if (network->own[i].port == port &&
 			cv_address_compare(&network->own[i].address, address) == 0)
 			return true;
 	return false;
 }
 
-// The own address on a port, any for CV_ANY_PORT, whose network has the address. NULL: none.
+bool cv_network_local(const struct cv_network *network, const struct cv_address *address)
+{
+	const struct cv_fib *fib = cv_network_fib(network);
+
+	return fib->adjacency[cv_fib_find(fib, address)].outcome == CV_FIB_LOCAL;
+}
+
+// The own address on a port, any for -1, whose network has the address. NULL: none.
 static const struct cv_own_address *connected(
 	const struct cv_network *network, const struct cv_address *address, int port)
 {

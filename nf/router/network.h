@@ -145,9 +145,12 @@ static inline uint8_t *cv_router_l3(const struct cv_view *view)
 
 struct cv_address cv_router_address(bool v6, const void *bytes);
 
-// Whether an address is the router's own, on a port; CV_ANY_PORT: on some.
-#define CV_ANY_PORT (-1)
-bool cv_network_own(const struct cv_network *network, const struct cv_address *address, int port);
+// Whether an address is the router's own, on a port.
+bool cv_network_own(
+	const struct cv_network *network, const struct cv_address *address, unsigned port);
+
+// Whether packets to an address are for the router: its own, or the kernel's on any interface.
+bool cv_network_local(const struct cv_network *network, const struct cv_address *address);
 
 // Whether an address is that of a possible neighbour on a port.
 bool cv_network_on_link(

@@ -250,13 +250,10 @@ enum cv_resolved cv_network_resolve(
 {
 	const struct cv_fib *fib = cv_network_fib(packet.network);
 	struct cv_neighbour_key key = {.address = *to, .port = packet.view->in};
-	rte_be32_t v4;
 	uint32_t at;
 
-	memcpy(&v4, to->bytes, sizeof(v4));
 	if (!to->v6 || !cv_ipv6_is_link_local(to->bytes)) {
-		at = to->v6 ? cv_fib_find_v6(fib, to->bytes)
-			    : cv_fib_find_v4(fib, rte_be_to_cpu_32(v4));
+		at = cv_fib_find(fib, to);
 		if (fib->adjacency[at].outcome == CV_FIB_PATHS)
 			at = path_of(packet, at, 0);
 		*adjacency = fib->adjacency[at];
@@ -389,7 +386,7 @@ uint8_t cv_network_process(struct cv_network *network, struct cv_nf_worker *work
 		return verdict;
 	case CV_DROP(CV_ROUTER_TTL_EXPIRED):
 		to = destination_of(view);
-		if (answers && cv_network_own(network, &to, CV_ANY_PORT))
+		if (answers && cv_network_local(network, &to))
 			return cv_network_answer_ip(packet);
 		cv_network_tell(packet, CV_ICMP_TIME_EXCEEDED, 0);
 		return verdict;

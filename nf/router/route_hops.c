@@ -75,15 +75,6 @@ static int port_of(const struct cv_route_hops *hops, int interface)
 	return -1;
 }
 
-static uint32_t find(const struct cv_fib *fib, const struct cv_address *address)
-{
-	rte_be32_t v4;
-
-	memcpy(&v4, address->bytes, sizeof(v4));
-	return address->v6 ? cv_fib_find_v6(fib, address->bytes)
-			   : cv_fib_find_v4(fib, rte_be_to_cpu_32(v4));
-}
-
 // One next hop. CV_FIB_AT_UNREACHABLE: it cannot be followed.
 static uint32_t take_one(struct cv_route_hops *hops, const struct cv_kernel_next_hop *hop)
 {
@@ -95,12 +86,12 @@ static uint32_t take_one(struct cv_route_hops *hops, const struct cv_kernel_next
 		return CV_FIB_AT_UNREACHABLE;
 	if (!hop->has_via)
 		return CV_FIB_AT_LINKS + (uint32_t)port;
-	at = find(hops->fib, &hop->via);
+	at = cv_fib_find(hops->fib, &hop->via);
 	if (hops->fib->adjacency[at].outcome == CV_FIB_FORWARD &&
 		hops->fib->adjacency[at].port == port)
 		return at; // its MAC address is given
 	if (!cv_network_on_link(hops->network, &hop->via, (unsigned)port) ||
-		cv_network_own(hops->network, &hop->via, port))
+		cv_network_own(hops->network, &hop->via, (unsigned)port))
 		return CV_FIB_AT_UNREACHABLE;
 	at = cv_neighbour_table_pin(&hops->network->table, &key);
 	if (at == CV_NEIGHBOUR_NONE)
