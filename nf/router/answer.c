@@ -290,6 +290,12 @@ uint8_t cv_network_answer_ip(struct cv_router_packet packet)
 	return packet.view->proto == CV_PROTO_IPV6 ? answer_ipv6(packet) : answer_ipv4(packet);
 }
 
+// Whether an answer can go to such an address.
+static bool is_host(const uint8_t *address)
+{
+	return !cv_ipv6_martian(address) || cv_ipv6_is_link_local(address);
+}
+
 uint8_t cv_network_answer_link(struct cv_router_packet packet, uint8_t verdict)
 {
 	const struct cv_ipv6 *ip = (const struct cv_ipv6 *)cv_router_l3(packet.view);
@@ -297,7 +303,7 @@ uint8_t cv_network_answer_link(struct cv_router_packet packet, uint8_t verdict)
 
 	if (cv_network_own(packet.network, &to, packet.view->in) ||
 		(packet.network->kernel != NULL && cv_network_local(packet.network, &to)))
-		return answer_ipv6(packet);
+		return is_host(ip->src) ? answer_ipv6(packet) : CV_DROP(CV_ROUTER_MARTIAN);
 	if (!cv_ipv6_multicast(ip->dst))
 		return verdict;
 	if (is_discovery(&packet))

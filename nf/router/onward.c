@@ -230,6 +230,8 @@ uint8_t cv_network_onward(struct cv_router_packet packet, uint32_t at)
 		key = key_of(packet.network, at, &to);
 		return to_neighbour(packet, &key);
 	case CV_FIB_LOCAL:
+		if (packet.view->before != 0)
+			return CV_DROP(CV_ROUTER_NOT_SERVED); // answers would leave its tunnel
 		cv_network_restore_ttl(packet.view);
 		return cv_network_answer_ip(packet);
 	case CV_FIB_BROADCAST:

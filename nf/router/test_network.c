@@ -447,6 +447,68 @@ static void echo_is_answered(void **state)
 	(void)state;
 }
 
+// What came in a tunnel, to an own address: an answer would not be in it.
+static void tunnels_are_not_answered(void **state)
+{
+	struct packet packet = packet_make(FROM_HOST "dst=192.0.2.1 icmp kind=8 data=40");
+	uint8_t *icmp = packet.bytes + 34;
+	rte_be16_t sum = cv_checksum(icmp, packet.len - 34u);
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(pool);
+	struct cv_burst burst;
+	char *data;
+
+	introduce();
+	memcpy(icmp + 2, &sum, sizeof(sum));
+	data = rte_pktmbuf_append(mbuf, 50 + packet.len);
+	memset(data, 0, 50);
+	memcpy(data + 50, packet.bytes, packet.len);
+	cv_burst_load(&burst, &mbuf, 1, 0, 1, &rig.ports[0]);
+	cv_view_set(&burst.views[0], (uint8_t *)data + 50, packet.len);
+	burst.views[0].before = 50;
+	since = rig.outs;
+	before = rig.counters;
+	rig.received++;
+	cv_path_run(&rig.path, &rig.worker, &burst);
+	assert_int_equal(left_now(), 0);
+	expect_drop("not_served");
+	(void)state;
+}
+
+// Nor is what comes from an address that no host has.
+static void sources_of_nobody_are_not_answered(void **state)
+{
+	static const struct {
+		const char *source;
+		bool answered;
+	} rows[] = {
+		{"2001:db8:1::2", true},
+		{"fe80::2", true},
+		{"ff02::1", false},
+		{"ff0e::7", false},
+		{"::", false},
+		{"::1", false},
+	};
+
+	introduce();
+	for (size_t i = 0; i < RTE_DIM(rows); i++) {
+		char text[200];
+		struct packet packet;
+
+		snprintf(text, sizeof(text),
+			TO_LEFT "ip6 src=%s dst=2001:db8:1::1 nh=58 hex=8000000000010001 data=8",
+			rows[i].source);
+		packet = packet_make(text);
+		cv_icmpv6_checksum_set(packet.bytes + CV_ETHER_LEN);
+		since = rig.outs;
+		before = rig.counters;
+		assert_true(rig_receive(&rig, 0, packet.bytes, packet.len));
+		// The neighbour is not known: it is asked for.
+		assert_int_equal(left_now(), rows[i].answered);
+		expect_drop(rows[i].answered ? "no_neighbour" : "martian");
+	}
+	(void)state;
+}
+
 #define TO_ROUTER_V6 TO_LEFT "ip6 src=2001:db8:1::2 dst=2001:db8:1::1 "
 
 // RFC 4443 section 3.4, of packets to the router itself.
@@ -550,6 +612,8 @@ int main(int argc, char **argv)
 		TEST(packets_are_fragmented),
 		TEST(padding_is_taken_off),
 		TEST(echo_is_answered),
+		TEST(tunnels_are_not_answered),
+		TEST(sources_of_nobody_are_not_answered),
 		TEST(connections_are_refused),
 		TEST(solicitations_are_answered),
 	};
