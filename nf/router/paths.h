@@ -27,6 +27,21 @@ static CV_INLINE uint32_t cv_paths_fold(uint64_t mixed, uint64_t key)
 	return (uint32_t)cv_paths_mix(mixed, key);
 }
 
+// Whether an IPv6 packet is a fragment, or its headers do not add up: only addresses are sure to be the
+// same in all parts of what it is a part of. A fragment behind the first does not say the protocol if
+// there are destination options.
+static CV_INLINE bool cv_paths_is_part(const uint8_t *ip, enum cv_tuple_kind kind)
+{
+	const uint8_t *fragment;
+
+	if (kind != CV_TUPLE_PORTS && kind != CV_TUPLE_NO_PORTS)
+		return true;
+	if (CV_LIKELY(!cv_ipv6_is_extension(ip[6])))
+		return false;
+	cv_ipv6_l4(ip, &fragment);
+	return fragment != NULL;
+}
+
 // 32 random bits that a packet's flow has in common: addresses, protocol and ports; of a fragment
 // those that all its fragments have. The packet is one that the router forwards.
 static CV_INLINE uint32_t cv_paths_flow(const struct cv_view *view, uint64_t key)
@@ -45,9 +60,11 @@ static CV_INLINE uint32_t cv_paths_flow(const struct cv_view *view, uint64_t key
 			tuple.v4.sport = tuple.v4.dport = 0;
 		return cv_paths_fold(cv_paths_mix(tuple.word[0] ^ key, tuple.word[1]), key);
 	}
-	cv_tuple_ipv6(l3, len, &tuple.v6);
-	if (((const struct cv_ipv6 *)l3)->next == IPPROTO_FRAGMENT)
-		tuple.v6.sport = tuple.v6.dport = 0;
+	if (CV_UNLIKELY(cv_paths_is_part(l3, cv_tuple_ipv6(l3, len, &tuple.v6)))) {
+		memset(&tuple, 0, sizeof(tuple));
+		memcpy(tuple.v6.src, l3 + 8, sizeof(tuple.v6.src));
+		memcpy(tuple.v6.dst, l3 + 24, sizeof(tuple.v6.dst));
+	}
 	key = cv_paths_mix(tuple.word[0] ^ key, tuple.word[1]);
 	key = cv_paths_mix(tuple.word[2] ^ key, tuple.word[3]);
 	return cv_paths_fold(cv_paths_mix(tuple.word[4] ^ key, key), key);

@@ -45,10 +45,53 @@ static void flows_alike_are_spread(void **state)
 	(void)state;
 }
 
+static uint32_t flow_of(const char *text)
+{
+	struct packet packet = packet_make(text);
+	struct cv_view view;
+
+	cv_view_set(&view, packet.bytes, packet.len);
+	return cv_paths_flow(&view, UINT64_C(0x1234567890abcdef));
+}
+
+// All fragments of a packet take the same next hop, whatever headers stand before the fragment header
+// and behind it.
+static void fragments_stay_together(void **state)
+{
+#define V6 "ip6 src=2001:db8::2 dst=2001:db8:8::1 "
+#define PORTS "00350036000c0000"
+	static const struct {
+		const char *first, *later;
+	} rows[] = {
+		{"ip4 src=10.0.0.2 dst=10.8.1.1 mf=1 udp data=8",
+			"ip4 src=10.0.0.2 dst=10.8.1.1 off=2 proto=17 data=8"},
+		{V6 "nh=44 hex=1100000100000001" PORTS " data=8",
+			V6 "nh=44 hex=1100000800000001 data=16"},
+		{V6 "nh=0 hex=2c000104000000001100000100000001" PORTS " data=8",
+			V6 "nh=0 hex=2c000104000000001100000800000001 data=16"},
+		{V6 "nh=44 hex=3c000001000000011100010400000000" PORTS " data=8",
+			V6 "nh=44 hex=3c00000800000001 data=16"},
+		{V6 "nh=44 hex=3c00000100000001 data=0", V6 "nh=44 hex=3c00000800000001 data=16"},
+	};
+
+	for (size_t i = 0; i < RTE_DIM(rows); i++)
+		if (flow_of(rows[i].first) != flow_of(rows[i].later))
+			fail_msg("%s", rows[i].first);
+	// By their addresses, where there is nothing else.
+	assert_int_not_equal(
+		flow_of(rows[4].later), flow_of("ip6 src=2001:db8::2 dst=2001:db8:8::2 nh=44 "
+						"hex=3c00000800000001 data=16"));
+	// What is no fragment has its ports, behind extension headers, too.
+	assert_int_not_equal(flow_of(V6 "nh=0 hex=1100010400000000" PORTS " data=4"),
+		flow_of(V6 "nh=0 hex=110001040000000000350037000c0000 data=4"));
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flows_alike_are_spread),
+		cmocka_unit_test(fragments_stay_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
