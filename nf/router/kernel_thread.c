@@ -4,9 +4,9 @@
 // Everything here runs in the node's thread for sockets, a bounded piece at a time.
 //
 // The kernel tells of each change, and of all routes when it is asked (a dump). A dump is asked for at
-// the beginning, when changes were lost (ENOBUFS), and when one is not plain: the kernel is silent
-// about IPv4 routes that go with an interface, for example. Changes wait meanwhile: told after
-// the dump, the last one is right again.
+// the beginning, when changes were lost (ENOBUFS), when there is room again for routes that were left
+// out, and when one is not plain: the kernel is silent about IPv4 routes that go with an interface,
+// for example. Changes wait meanwhile: told after the dump, the last one is right again.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,15 +50,6 @@ static void say_refused(struct cv_kernel *kernel)
 		kernel->name, kernel->mirror->entries);
 }
 
-static void change_tables(struct cv_loop_timer *timer)
-{
-	struct cv_kernel *kernel = KERNEL_OF(timer, change_timer);
-
-	if (cv_route_mirror_step(kernel->mirror))
-		cv_loop_timer_set(timer, TICK_MS);
-	say_refused(kernel);
-}
-
 static void has_changed(struct cv_kernel *kernel)
 {
 	if (!kernel->change_timer.set)
@@ -77,6 +68,17 @@ static void want_dump(struct cv_kernel *kernel)
 		return;
 	}
 	cv_loop_timer_set(&kernel->dump_timer, (unsigned)RTE_MAX(wait_ms, DUMP_AFTER_MS));
+}
+
+static void change_tables(struct cv_loop_timer *timer)
+{
+	struct cv_kernel *kernel = KERNEL_OF(timer, change_timer);
+
+	if (cv_route_mirror_step(kernel->mirror))
+		cv_loop_timer_set(timer, TICK_MS);
+	if (cv_route_mirror_has_room(kernel->mirror))
+		want_dump(kernel);
+	say_refused(kernel);
 }
 
 // Empties the socket of changes: the dump that follows knows better. A socket that has overflowed says

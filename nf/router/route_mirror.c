@@ -19,6 +19,7 @@ struct cv_mirrored {
 	bool others; // it has worse ones, too
 	bool fixed;
 	bool queued;
+	bool unfit; // a table had no room for what is wanted
 	uint32_t metric;
 	uint32_t generation; // of the dump that had it last
 	uint32_t wanted; // adjacency
@@ -136,7 +137,7 @@ static void want(struct cv_route_mirror *mirror, struct cv_mirrored *entry, uint
 
 	entry->wanted = adjacency;
 	cv_route_hops_release(&mirror->hops, before);
-	if (before != adjacency)
+	if (before != adjacency || entry->unfit)
 		queue(mirror, entry);
 }
 
@@ -158,6 +159,13 @@ static void take(struct cv_route_mirror *mirror, struct cv_mirrored *entry,
 	want(mirror, entry, adjacency);
 }
 
+// Counts what is left out. While a dump is read it is not known.
+static void count_refused(struct cv_route_mirror *mirror)
+{
+	if (!mirror->dumps)
+		mirror->refused = mirror->without_entry + mirror->unfit;
+}
+
 bool cv_route_mirror_put(struct cv_route_mirror *mirror, const struct cv_kernel_route *route)
 {
 	struct cv_mirrored *entry = entry_of(mirror, &route->prefix, true);
@@ -165,7 +173,8 @@ bool cv_route_mirror_put(struct cv_route_mirror *mirror, const struct cv_kernel_
 	uint32_t adjacency;
 
 	if (entry == NULL) {
-		mirror->refused++;
+		mirror->without_entry++;
+		count_refused(mirror);
 		return true;
 	}
 	if (entry->fixed)
@@ -211,6 +220,8 @@ void cv_route_mirror_begin(struct cv_route_mirror *mirror)
 {
 	mirror->generation++;
 	mirror->dumps = true;
+	mirror->without_entry = 0;
+	mirror->room = false;
 }
 
 void cv_route_mirror_abandon(struct cv_route_mirror *mirror)
@@ -224,6 +235,14 @@ void cv_route_mirror_end(struct cv_route_mirror *mirror)
 	for (uint32_t i = 0; i < mirror->entries; i++)
 		if (mirror->entry[i].known && mirror->entry[i].generation != mirror->generation)
 			forget(mirror, &mirror->entry[i]);
+	count_refused(mirror);
+}
+
+static void set_unfit(struct cv_route_mirror *mirror, struct cv_mirrored *entry, bool unfit)
+{
+	mirror->unfit = mirror->unfit + unfit - entry->unfit;
+	entry->unfit = unfit;
+	count_refused(mirror);
 }
 
 // Makes a table as the entry wants it. What there is no room for stays as it was.
@@ -231,16 +250,18 @@ static void change(struct cv_route_mirror *mirror, unsigned table, struct cv_mir
 {
 	const uint32_t before = entry->in[table], wanted = entry->wanted;
 
-	if (before == wanted)
-		return;
-	if (cv_fib_change(mirror->table[table], &entry->prefix, wanted) != 0) {
-		mirror->refused++;
-		return;
+	if (before != wanted) {
+		if (cv_fib_change(mirror->table[table], &entry->prefix, wanted) != 0) {
+			set_unfit(mirror, entry, true);
+			return;
+		}
+		cv_route_hops_keep(&mirror->hops, wanted);
+		entry->in[table] = wanted;
+		cv_route_hops_release(&mirror->hops, before);
+		mirror->changed++;
 	}
-	cv_route_hops_keep(&mirror->hops, wanted);
-	entry->in[table] = wanted;
-	cv_route_hops_release(&mirror->hops, before);
-	mirror->changed++;
+	if (entry->unfit && entry->in[!table] == wanted)
+		set_unfit(mirror, entry, false);
 }
 
 static void change_batch(struct cv_route_mirror *mirror, unsigned table)
@@ -270,9 +291,19 @@ static void free_entries(struct cv_route_mirror *mirror)
 		struct cv_mirrored *entry = &mirror->entry[mirror->batch[i]];
 
 		if (!entry->known && !entry->queued && entry->in[0] == NOWHERE &&
-			entry->in[1] == NOWHERE)
+			entry->in[1] == NOWHERE) {
 			rte_hash_del_key(mirror->index, &entry->prefix);
+			mirror->room |= mirror->without_entry + mirror->unfit > 0;
+		}
 	}
+}
+
+bool cv_route_mirror_has_room(struct cv_route_mirror *mirror)
+{
+	const bool room = mirror->room;
+
+	mirror->room = false;
+	return room;
 }
 
 bool cv_route_mirror_step(struct cv_route_mirror *mirror)

@@ -39,11 +39,14 @@ struct cv_route_mirror {
 	uint32_t batch_count;
 	bool waits; // for workers to leave the table that is no longer live
 	uint64_t token;
+	uint32_t without_entry; // routes without an entry, since the last dump began
+	uint32_t unfit; // entries that a table had no room for
+	bool room; // there is some again for what was left out
 
 	// Read by others.
 	uint32_t routes; // known
 	uint64_t changed; // entries of the tables, so far
-	uint64_t refused; // routes for which there was no room, so far
+	uint64_t refused; // routes for which there was no room: in the last dump, and since
 };
 
 // Of routes' tables, made with room for `entries` more. Returns NULL: no memory.
@@ -67,6 +70,10 @@ void cv_route_mirror_abandon(struct cv_route_mirror *mirror);
 
 // Carries on changing tables. True: there is more to do, a millisecond from now.
 bool cv_route_mirror_step(struct cv_route_mirror *mirror);
+
+// Whether there is room again, since the last call, for routes that were left out: then all routes are to
+// be dumped.
+bool cv_route_mirror_has_room(struct cv_route_mirror *mirror);
 
 // A worker, before it reads *now in a poll iteration.
 static inline void cv_route_mirror_enter(struct cv_route_mirror *mirror, unsigned worker)

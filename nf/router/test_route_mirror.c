@@ -26,11 +26,12 @@ struct rig {
 static const char addresses[] = "{\"left\": [\"10.0.0.1/24\", \"2001:db8:1::1/64\"],"
 				"\"right\": [\"192.0.2.1/24\", \"2001:db8:2::1/64\"]}";
 
-// Routers' next hops on both ports: interface 10 is left's, 11 right's.
-static void begin(struct rig *rig, uint32_t entries)
+// Routers' next hops on both ports: interface 10 is left's, 11 right's. Tables have room for so many
+// routes, the mirror for so many entries.
+static void begin_with(struct rig *rig, uint32_t routes, uint32_t entries)
 {
 	const struct cv_nf_env *env = packet_env();
-	const struct cv_fib_room room = {entries};
+	const struct cv_fib_room room = {routes};
 	struct cv_routes_config config = {.neighbour_entries = 64};
 	struct cv_error error = {""};
 
@@ -52,6 +53,11 @@ static void begin(struct rig *rig, uint32_t entries)
 		assert_int_equal(cv_route_mirror_fix(rig->mirror, &rig->fib[0].made[i]), 0);
 	rig->mirror->hops.interface[0] = 10;
 	rig->mirror->hops.interface[1] = 11;
+}
+
+static void begin(struct rig *rig, uint32_t entries)
+{
+	begin_with(rig, entries, entries);
 }
 
 static void end(struct rig *rig)
@@ -358,6 +364,75 @@ static void many_routes(void **state)
 	end(&rig);
 }
 
+// Puts routes i, from one number to another, in a dump or one by one.
+static void put_numbered(struct rig *rig, uint32_t from, uint32_t to, bool dumps)
+{
+	struct cv_kernel_route route = {.metric = 0};
+
+	if (dumps)
+		cv_route_mirror_begin(rig->mirror);
+	for (uint32_t i = from; i < to; i++) {
+		route.prefix = numbered(i << 8); // none shares a second-level table
+		lead(&route, 0);
+		assert_true(cv_route_mirror_put(rig->mirror, &route));
+	}
+	if (dumps)
+		cv_route_mirror_end(rig->mirror);
+	settle(rig);
+}
+
+static void remove_numbered(struct rig *rig, uint32_t from, uint32_t to)
+{
+	struct cv_kernel_route route = {.metric = 0};
+
+	for (uint32_t i = from; i < to; i++) {
+		route.prefix = numbered(i << 8);
+		lead(&route, 0);
+		assert_true(cv_route_mirror_remove(rig->mirror, &route));
+	}
+	settle(rig);
+}
+
+static uint32_t numbered_there(const struct rig *rig, uint32_t from, uint32_t to)
+{
+	uint32_t there = 0;
+
+	for (uint32_t i = from; i < to; i++)
+		there += cv_fib_find_v4(rig->now, 0x0b000000 + (i << 8)) != CV_FIB_AT_NO_ROUTE;
+	return there;
+}
+
+// What there was no room for is counted once, and comes when there is room: entries, or tables' places.
+static void room_is_found_again(void **state)
+{
+	for (unsigned tables = 0; tables < 2; tables++) {
+		struct rig rig;
+		uint32_t fit;
+
+		begin_with(&rig, 64, tables ? 1024 : 64);
+		put_numbered(&rig, 0, 200, false);
+		fit = numbered_there(&rig, 0, 200);
+		assert_in_range(fit, 60, 150);
+		assert_int_equal(rig.mirror->refused, 200 - fit);
+		for (unsigned again = 0; again < 3; again++) {
+			put_numbered(&rig, 0, 200, true);
+			assert_int_equal(rig.mirror->refused, 200 - fit);
+			assert_false(cv_route_mirror_has_room(rig.mirror));
+		}
+		remove_numbered(&rig, 0, 160);
+		assert_true(cv_route_mirror_has_room(rig.mirror));
+		assert_false(cv_route_mirror_has_room(rig.mirror));
+		put_numbered(&rig, 160, 200, true); // the dump that is wanted
+		assert_int_equal(numbered_there(&rig, 0, 200), 40);
+		assert_int_equal(rig.mirror->refused, 0);
+		// Nothing is left out any more: what goes is no reason for a dump.
+		remove_numbered(&rig, 160, 200);
+		assert_false(cv_route_mirror_has_room(rig.mirror));
+		end(&rig);
+	}
+	(void)state;
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +440,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_worker_reads_one_table),
 		cmocka_unit_test(own_addresses_stay),
 		cmocka_unit_test(many_routes),
+		cmocka_unit_test(room_is_found_again),
 	};
 
 	packet_eal(argv[0]);
