@@ -199,10 +199,14 @@ bool cv_rtnetlink_route(const struct nlmsghdr *message, struct cv_kernel_route *
 		route->hop[0] = single;
 		route->hops = 1;
 	}
-	if (v6 && route->metric == 0)
-		route->metric = METRIC_DEFAULT_V6;
 	cv_prefix_mask(&route->prefix);
-	return kind_of(header, table, &route->kind) && is_ours(&route->prefix);
+	if (!kind_of(header, table, &route->kind) || !is_ours(&route->prefix))
+		return false;
+	if (route->kind == CV_KERNEL_LOCAL)
+		route->metric = 0; // its table is looked at first
+	else if (v6 && route->metric == 0)
+		route->metric = METRIC_DEFAULT_V6;
+	return true;
 }
 
 static void begin(struct cv_rtnetlink_request *request, uint16_t type, uint16_t flags, size_t body)

@@ -109,6 +109,19 @@ def test_ports_have_interfaces(net: Net) -> None:
         assert match and f"link/ether {match[1]}" in text, (mac, text)
 
 
+@both
+def test_addresses_of_the_namespace_are_its_own(net: Net, version: int) -> None:
+    """BGP between loopback addresses sends with a TTL of 1; what has none is told so."""
+    v = version == 6
+    to, length = (("10.50.0.1", 32), ("2001:db8:50::1", 128))[v]
+    net.routes.run(f"ip link set lo up; ip address add {to}/{length} dev lo")
+    try:
+        net.pings(f"-t 1 {to}", "1 received")
+    finally:
+        net.routes.run(f"ip address del {to}/{length} dev lo")
+    net.pings(to, "Unreachable" if not v else "No route")
+
+
 # Sends what no kernel does to every netlink socket for routes here: 10.66.0.0/16, a message whose
 # length is no multiple of four at the end, one that is shorter than it says.
 FORGER = """
