@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from convoy import reference
 from convoy.report.document import Cell, Column, Table, Value, spread
 from convoy.report.findings import size_name
-from convoy.report.gains import compared, gain, pairs, saturation_gain
+from convoy.report.gains import bound, compared, gain, pairs, saturation_gain
 from convoy.report.packets import Delay
 from convoy.report.papers import source
 from convoy.report.row import Row
@@ -45,20 +45,21 @@ class _Summary:
 
     def throughput(self) -> None:
         """How many times as fast, at 64 B; and the least at any size."""
-        least: dict[tuple[str, str, str], tuple[float, str]] = {}
+        least: dict[tuple[str, str, str], tuple[float, str, str]] = {}
         for scenario, row, plain in self._pairs():
             result = gain(row, plain)
             if result is None:
                 continue
             key = (scenario, row.setup, row.name)
-            least[key] = min(least.get(key, (math.inf, "")), (result[0], row.size))
+            sign = bound(row, plain)
+            least[key] = min(least.get(key, (math.inf, "", "")), (result[0], row.size, sign))
             if row.size == SMALL:
                 where = f"{scenario}: {row.setup} / {plain.setup}, {row.name}"
                 what = "rate with convoys / without, 64 B"
-                self.add(what, "x", spread(result), where, _claim(row))
-        for (scenario, setup, name), (ratio, size) in least.items():
+                self.add(what, "x", spread(result, sign=sign), where, _claim(row))
+        for (scenario, setup, name), (ratio, size, sign) in least.items():
             if size != SMALL:
-                cell, where = Cell(ratio, f"{ratio:.2f}"), f"{scenario}: {setup}, {name}"
+                cell, where = Cell(ratio, f"{sign}{ratio:.2f}"), f"{scenario}: {setup}, {name}"
                 self.add(f"the least at any size: {size} B", "x", cell, where)
 
     def saturation(self) -> None:

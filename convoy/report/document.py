@@ -72,13 +72,18 @@ class Cell:
 Value = Cell | str | float | None
 
 
-def spread(values: Sequence[float], unit: float = 1.0, digits: int = 2, note: str = "") -> Value:
-    """Return median [least .. most] in a unit; None: there are no values."""
+def spread(
+    values: Sequence[float], unit: float = 1.0, digits: int = 2, note: str = "", sign: str = ""
+) -> Value:
+    """Return median [least .. most] in a unit; None: there are no values.
+
+    sign: what stands before it, where the values are bounds.
+    """
     if not values:
         return None
     middle = statistics.median(values)
     text, least, most = (f"{v / unit:.{digits}f}" for v in (middle, min(values), max(values)))
-    return Cell(middle, text if least == most else f"{text} [{least} .. {most}]", note)
+    return Cell(middle, sign + (text if least == most else f"{text} [{least} .. {most}]"), note)
 
 
 def cell(value: Value) -> Cell:

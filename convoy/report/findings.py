@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from convoy.report import changes
 from convoy.report.applications import sentences
-from convoy.report.gains import gain, pairs
+from convoy.report.gains import bound, gain, pairs
 from convoy.report.line_rate import LINE_RATES_GBPS, line_rate_pps
 from convoy.report.noise import Difference, critical, paired
 from convoy.report.rates import expected_pps, host_states
@@ -241,7 +241,7 @@ def _in_convoys(run: Run, scenario: str) -> Iterator[str]:
             middle, least, most = result
             yield (
                 f"{row.name}, {row.setup} over {plain.setup}, {size_name(row.size)}: "
-                f"**{middle:.2f} times** the rate [{least:.2f} .. {most:.2f}]."
+                f"**{bound(row, plain)}{middle:.2f} times** the rate [{least:.2f} .. {most:.2f}]."
             )
 
 

@@ -59,8 +59,18 @@ def _ratio(row: Row, other: Row, a: Rounds, b: Rounds) -> Spread | None:
 
 
 def gain(row: Row, plain: Row) -> Spread | None:
-    """Return the ratio of two rows' rates, round by round."""
+    """Return the ratio of two rows' rates, round by round; None: not known.
+
+    Two lower bounds have none; where one is a bound, bound() says what the ratio is.
+    """
+    if row.lower_bound and plain.lower_bound:
+        return None
     return _ratio(row, plain, row.rounds, plain.rounds)
+
+
+def bound(row: Row, plain: Row) -> str:
+    """Return what stands before the ratio of two rows' rates."""
+    return "≥ " if row.lower_bound else "≤ " if plain.lower_bound else ""
 
 
 def saturation_gain(row: Row, plain: Row, what: str) -> Spread | None:

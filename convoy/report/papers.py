@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from convoy import reference
 from convoy.report.document import Cell, Column, Table, Value, spread
-from convoy.report.gains import compared, pairs, saturation_gain
+from convoy.report.gains import bound, compared, pairs, saturation_gain
 from convoy.report.row import Row
 from convoy.report.run_data import Run
 from convoy.results.trials import display_name
@@ -67,9 +67,13 @@ def _table1(run: Run, scenario: str) -> Table:
                     _number(row.tsc_hz / 1e6 / rate, ".0f"), "this run (TSC)")  # fmt: skip
     both = []
     for name in run.names(scenario):
-        rates = {row.setup: row.rate_pps for row in mine if row.name == name}
-        if rates.get("router") and rates.get("firewall"):
-            both.append(f"{name} {(rates['firewall'] or 0) / (rates['router'] or 1):.2f}")
+        known = {row.setup: row for row in mine if row.name == name}
+        firewall, router = known.get("firewall"), known.get("router")
+        if not (firewall and firewall.rate_pps and router and router.rate_pps):
+            continue
+        if not (firewall.lower_bound and router.lower_bound):
+            ratio = firewall.rate_pps / router.rate_pps
+            both.append(f"{name} {bound(firewall, router)}{ratio:.2f}")
     if both:
         out.notes.append(
             "Firewall over router, by rate: the paper's BESS 1.03 and ClickOS 0.94 at 2.6 GHz; "

@@ -24,6 +24,7 @@ class Reached:
     name: str  # of the device; with its run, where there are several
     values: tuple[float, ...]  # Mpps, or quotients; empty: not measured
     lower_bound: bool  # no more could be offered
+    upper_bound: bool = False  # no more could be offered to what the quotients are over
 
     @property
     def wanted(self) -> float:
@@ -38,9 +39,10 @@ class Reached:
     @property
     def met(self) -> bool | None:
         """Return whether the median reaches it; None: nobody knows."""
-        if self.value is None or (self.lower_bound and self.value < self.wanted):
+        if self.value is None or (self.lower_bound and self.upper_bound):
             return None
-        return self.value >= self.wanted
+        reached = self.value >= self.wanted
+        return None if (self.upper_bound if reached else self.lower_bound) else reached
 
     @property
     def what(self) -> str:
@@ -61,6 +63,7 @@ class Reached:
             "min": min(self.values, default=None),
             "max": max(self.values, default=None),
             "lower_bound": self.lower_bound,
+            "upper_bound": self.upper_bound,
             "met": self.met,
         }
 
@@ -84,14 +87,15 @@ def reached(run: Run, scenario: str) -> Iterator[Reached]:
             yield Reached(scenario, target, target.device, (), False)
         others = _rows(run, scenario, target.setup, target.over) if target.over else {}
         for name, row in mine.items():
+            upper_bound = False
             if target.over is None:
                 values = tuple(rate / 1e6 for rate in row.rates_pps)
             elif name in others:
-                other = others[name].rounds
+                other, upper_bound = others[name].rounds, others[name].lower_bound
                 values = tuple(row.rounds[i] / other[i] for i in row.rounds.keys() & other.keys())
             else:
                 values = ()
-            yield Reached(scenario, target, row.name, values, row.lower_bound)
+            yield Reached(scenario, target, row.name, values, row.lower_bound, upper_bound)
 
 
 def table(run: Run, scenario: str) -> Table:
@@ -101,9 +105,9 @@ def table(run: Run, scenario: str) -> Table:
     for one in reached(run, scenario):
         unit = "x" if one.target.over else "Mpps"
         here = None
-        if one.value is not None:
-            least = "≥ " if one.lower_bound else ""
+        if one.value is not None and not (one.lower_bound and one.upper_bound):
+            sign = "≥ " if one.lower_bound else "≤ " if one.upper_bound else ""
             low, high = min(one.values), max(one.values)
-            here = Cell(one.value, f"{least}{one.value:.2f} [{low:.2f} .. {high:.2f}]")
+            here = Cell(one.value, f"{sign}{one.value:.2f} [{low:.2f} .. {high:.2f}]")
         rows.append([one.what, unit, Cell(one.wanted, f"≥ {one.wanted:g}"), here, words[one.met]])
     return Table(["what", "unit", "target", Column("here", "", "median [all rounds]"), ""], rows)

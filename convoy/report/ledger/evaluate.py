@@ -114,7 +114,8 @@ def quotient(a: Measured, b: Measured, floor: float) -> Interval:
         difference = paired(a.rounds, b.rounds if len(common) >= PAIRS_MIN else apart)
         low, high = _student(low, high, difference)
     low, high = min(low, middle / (1 + floor)), max(high, middle * (1 + floor))
-    return Interval(middle, 0.0 if b.lower_bound else low, math.inf if a.lower_bound else high)
+    at_least, at_most = a.lower_bound or b.upper_bound, a.upper_bound or b.lower_bound
+    return Interval(middle, 0.0 if at_most else low, math.inf if at_least else high)
 
 
 def _with_zeros(a: Measured, b: Measured) -> Interval:
@@ -140,7 +141,8 @@ def single(a: Measured, floor: float) -> Interval:
     elif len(a.rounds) == 1:
         low, high = 0.0, math.inf
     low, high = min(low, a.median / (1 + floor)), max(high, a.median * (1 + floor))
-    return Interval(a.median, low, math.inf if a.lower_bound else high)
+    at_least, at_most = a.lower_bound, a.upper_bound
+    return Interval(a.median, 0.0 if at_most else low, math.inf if at_least else high)
 
 
 def _student(low: float, high: float, mean: Difference | None) -> tuple[float, float]:

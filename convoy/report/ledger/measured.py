@@ -41,6 +41,7 @@ class Measured:
     least: float
     most: float
     lower_bound: bool = False  # the values are censored: at least so much
+    upper_bound: bool = False  # at most so much; with lower_bound: nobody knows
     pairs: bool = True  # rounds of the same number were measured under the same conditions
 
     @property
@@ -48,7 +49,9 @@ class Measured:
         """Return it as people read it: median [least .. most] unit."""
         middle, low, high = (f"{v:.4g}" for v in (self.median, self.least, self.most))
         spread = "" if low == high else f" [{low} .. {high}]"
-        return f"{'≥ ' if self.lower_bound else ''}{middle}{spread} {self.unit}"
+        sign = "≥ " if self.lower_bound else "≤ " if self.upper_bound else ""
+        sign = "? " if self.lower_bound and self.upper_bound else sign
+        return f"{sign}{middle}{spread} {self.unit}"
 
 
 def _of(
@@ -56,7 +59,8 @@ def _of(
 ) -> Measured:
     values = list(rounds.values())
     middle = statistics.median(values)
-    return Measured(unit, rounds, middle, min(values), max(values), lower_bound, pairs)
+    least, most = min(values), max(values)
+    return Measured(unit, rounds, middle, least, most, lower_bound, pairs=pairs)
 
 
 def words(quantity: Quantity) -> str:
@@ -118,10 +122,10 @@ def _one(run: Run, scenario: str, which: str, quantity: Quantity) -> Measured:
 def _sum(a: Measured, b: Measured) -> Measured:
     common = a.rounds.keys() & b.rounds.keys() if a.pairs and b.pairs else set()
     rounds = {number: a.rounds[number] + b.rounds[number] for number in sorted(common)}
-    bound = a.lower_bound or b.lower_bound
     return Measured(
-        a.unit, rounds, a.median + b.median, a.least + b.least, a.most + b.most, bound, a.pairs
-    )
+        a.unit, rounds, a.median + b.median, a.least + b.least, a.most + b.most,
+        a.lower_bound or b.lower_bound, a.upper_bound or b.upper_bound, a.pairs,
+    )  # fmt: skip
 
 
 def _quotient(a: Measured, b: Measured) -> Measured:
@@ -129,10 +133,11 @@ def _quotient(a: Measured, b: Measured) -> Measured:
         raise NotMeasuredError("a quotient: what it is divided by is 0")
     common = a.rounds.keys() & b.rounds.keys() if a.pairs and b.pairs else set()
     rounds = {number: a.rounds[number] / b.rounds[number] for number in sorted(common)}
-    if rounds and not (a.lower_bound or b.lower_bound):
+    at_least, at_most = a.lower_bound or b.upper_bound, a.upper_bound or b.lower_bound
+    if rounds and not (at_least or at_most):
         return _of("x", rounds)
     low, high = a.least / b.most, a.most / b.least
-    return Measured("x", rounds, a.median / b.median, low, high, a.lower_bound, a.pairs)
+    return Measured("x", rounds, a.median / b.median, low, high, at_least, at_most, a.pairs)
 
 
 def _row(run: Run, scenario: str, which: str, quantity: Quantity) -> Row:

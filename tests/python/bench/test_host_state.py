@@ -2,12 +2,14 @@
 # Copyright 2026 The Convoy authors
 """Degraded host state: what is waited for, repeated, excluded and reported."""
 
+from dataclasses import replace
+
 import pytest
 
 from convoy.dut.base import Running
 from convoy.report.compare import compare
 from convoy.report.findings import findings
-from convoy.report.gains import gain
+from convoy.report.gains import bound, gain
 from convoy.report.rates import rows
 from convoy.report.run_data import read
 from convoy.results.documents import Host
@@ -326,6 +328,18 @@ def test_a_degraded_round_is_not_compared_with_a_nominal_one():
     assert (set(slow.rounds), slow.excluded_rounds) == ({0, 1, 2}, 0)
     assert gain(slow, fast) == (2.0, 2.0, 2.0)
     assert gain(slow, slow) == (1.0, 1.0, 1.0)
+
+
+def test_a_gain_over_a_bound_is_one_and_of_two_bounds_is_not_known():
+    exact, other = (
+        rows([trial(i, NEAR) for i in range(3)], [search(i, rate) for i in range(3)])[0]
+        for rate in (10e6, 20e6)
+    )
+    capped = replace(other, lower_bound=True)
+    assert (gain(exact, capped), bound(exact, capped)) == ((0.5, 0.5, 0.5), "≤ ")
+    assert (gain(capped, exact), bound(capped, exact)) == ((2.0, 2.0, 2.0), "≥ ")
+    assert (gain(other, exact), bound(other, exact)) == ((2.0, 2.0, 2.0), "")
+    assert gain(capped, replace(exact, lower_bound=True)) is None
 
 
 def test_rates_that_nobody_searched_for_are_left_out_as_well():

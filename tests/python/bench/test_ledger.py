@@ -175,6 +175,19 @@ CASES = [
      rates(a=TEN, b=(4, 4, 4), c=(5, 5, 5)), HOLDS),
     (f"{{order: {{of: [{{setup: a, per: {C}}}, {{setup: a, per: {B}}}]}}}}", EACH,
      rates(a=TEN, b=(4, 4, 4), c=(5, 5, 5)), CONTRADICTED),
+    # Over a lower bound a quotient is at most so much.
+    (f"{{value: {{of: {{setup: a, per: {B}}}, least: 0.9}}}}", EACH,
+     rates(a=TEN, b=(-10, -10, -10)), UNCLEAR),
+    (f"{{value: {{of: {{setup: a, per: {B}}}, most: 1.1}}}}", EACH,
+     rates(a=TEN, b=(-10, -10, -10)), HOLDS),
+    (f"{{order: {{of: [{{setup: a, per: {B}}}, {{setup: a, per: {C}}}]}}}}", EACH,
+     rates(a=TEN, b=(-4, -4, -4), c=(5, 5, 5)), UNCLEAR),
+    (f"{{order: {{of: [{{setup: a, per: {B}}}, {{setup: a, per: {C}}}]}}}}", EACH,
+     rates(a=TEN, b=(5, 5, 5), c=(-4, -4, -4)), UNCLEAR),
+    (f"{{order: {{of: [{{setup: a, per: {B}}}, {{setup: a, per: {C}}}]}}}}", EACH,
+     rates(a=TEN, b=(-6, -6, -6), c=(5, 5, 5)), CONTRADICTED),
+    (f"{{value: {{of: {{setup: a, per: {B}}}, most: 1.1}}}}", EACH,
+     rates(a=(-10, -10, -10), b=(-10, -10, -10)), UNCLEAR),
 ]  # fmt: skip
 
 

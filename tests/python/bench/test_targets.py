@@ -66,6 +66,26 @@ def test_a_bound_below_a_target_says_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("ours", "theirs", "written", "met"),
+    [
+        (21e6, -2e6, "≤ 10.50", None),  # of 8; theirs may be more
+        (12e6, -2e6, "≤ 6.00", False),
+        (-21e6, 2e6, "≥ 10.50", True),
+        (-12e6, 2e6, "≥ 6.00", None),
+        (-21e6, -2e6, "", None),
+        (-12e6, -2e6, "", None),
+    ],
+)
+def test_a_quotient_with_a_bound_is_one_or_is_not_known(tmp_path, ours, theirs, written, met):
+    result = run(tmp_path, {"convoy": (ours, ours), "ovs-dpdk": (theirs, theirs)})
+    over = document(result)["targets"][1]
+    assert (over["lower_bound"], over["upper_bound"]) == (ours < 0, theirs < 0)
+    assert over["met"] is met
+    here = table(result, "x").rows[1][3]
+    assert here.written.startswith(written) if written else here.value is None
+
+
+@pytest.mark.parametrize(
     "wrong", [{}, {"mpps": 1, "times": 2, "over": "vpp"}, {"times": 2}, {"mpps": 1, "over": "vpp"}]
 )
 def test_a_target_is_one_thing(wrong):
