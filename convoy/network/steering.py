@@ -49,7 +49,9 @@ class Steering:
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
         self._chosen: dict[tuple[str, int], Shares] = {}
-        self._lost: dict[tuple[str, int], Shares] = {}  # where chains were
+        # Of chains that nobody was there for, where they are; and where they were before that.
+        self._lost: dict[tuple[str, int], Shares] = {}
+        self._home: dict[tuple[str, int], Shares] = {}
         self._stages = [(way, stage) for way in loaded.ways for stage in range(len(way.stages))]
         # As the descriptors have it, before anything is known.
         for way, stage in self._stages:
@@ -74,13 +76,16 @@ class Steering:
         share = self._share(load)
         moves = []
         for way, stage in self._stages:
-            before = self._chosen[way.name, stage]
-            lost = self._lost.get((way.name, stage), ())
+            key = way.name, stage
+            before, home = self._chosen[key], self._home.get(key, ())
+            is_home_there = any(one.node in there for one, _ in home)
             if way.by_flow:
                 now = self._all_there(way, stage, there)
-            elif any(one.node in there for one, _ in lost):
-                now = lost
+            elif is_home_there and key in self._lost:
+                now = home
             elif any(one.node in there for one, _ in before):
+                if is_home_there:  # it has another one
+                    del self._home[key]
                 continue
             else:
                 candidates = [one for one in way.stages[stage] if one.node in there]
@@ -88,13 +93,15 @@ class Steering:
                 now = () if least is None else ((least, 1),)
                 for one, _ in now:
                     load[one.node] += share
-            if before and not now:
-                self._lost[way.name, stage] = before
-            elif now and (way.by_flow or now == lost):
-                self._lost.pop((way.name, stage), None)
             if now != before:
-                self._chosen[way.name, stage] = now
+                self._chosen[key] = now
                 gone = any(one.node not in there for one, _ in before)
+                if gone:
+                    self._home.setdefault(key, before)
+                if not now:
+                    self._lost[key] = before
+                elif way.by_flow or now == home:
+                    self._forget(key)
                 moves.append(Move(way, stage, before, now, "gone" if gone else "back"))
         return moves
 
@@ -120,7 +127,7 @@ class Steering:
             for one, _ in now:
                 load[one.node] += (1 + busy.get(one.node, 0.0)) / len(now)
             if now:
-                self._lost.pop((way.name, stage), None)
+                self._forget((way.name, stage))
             if now and now != before:
                 self._chosen[way.name, stage] = now
                 moves.append(Move(way, stage, before, now, "start"))
@@ -146,7 +153,7 @@ class Steering:
             return None
         move = best[1]
         self._chosen[move.way.name, move.stage] = move.now
-        self._lost.pop((move.way.name, move.stage), None)
+        self._forget((move.way.name, move.stage))
         return move
 
     def entries(self, node: str) -> Iterator[Entry]:
@@ -160,6 +167,11 @@ class Steering:
             if node in way.senders(stage) and shares:
                 to = tuple((one.nfi, weight) for one, weight in shares)
                 yield Entry(node, links.index(way.out[node]), way, to)
+
+    def _forget(self, key: tuple[str, int]) -> None:
+        """A chain is where it is to be now."""
+        self._lost.pop(key, None)
+        self._home.pop(key, None)
 
     def _all_there(self, way: Way, stage: int, there: set[str]) -> Shares:
         """Return the instances that are there: who was, with its weight."""

@@ -302,13 +302,13 @@ static uint32_t run_connections(void *argument)
 {
 	struct cv_reconnecting_port *reconnecting = argument;
 	bool waits = !reconnecting->dev.attached || reconnecting->mode == CV_RECONNECT_STAYS;
-	bool said = false, quit = false;
+	bool announced = false, quit = false;
 
 	while (!quit) {
-		if (waits && !said)
+		if (waits && !announced)
 			cv_port_log(
 				&reconnecting->port, "waits for a peer at %s", reconnecting->path);
-		said |= waits;
+		announced |= waits;
 		if (connect_device(reconnecting)) {
 			grant_device(reconnecting);
 			quit = watch(reconnecting);

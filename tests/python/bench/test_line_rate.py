@@ -15,8 +15,8 @@ from .results import result, scenario
 
 
 def measured(device, rates_mpps):
-    """Return what was found at each frame size."""
-    trials, found = [], []
+    """Return what was searches at each frame size."""
+    trials, searches = [], []
     for size, mpps in rates_mpps.items():
         point = Point(
             scenario="s", setup="all", device=device, functions=(), size=str(size), repeat=0
@@ -25,13 +25,13 @@ def measured(device, rates_mpps):
             goal="pdr", rate_pps=mpps * 1e6, lower_pps=mpps * 1e6, upper_pps=None, regular=True,
             remark="", lower_bound=False,
         )  # fmt: skip
-        found.append(Search(point=point, outcome="measured", goals=(goal,)))
+        searches.append(Search(point=point, outcome="measured", goals=(goal,)))
         total = {"received_pps": mpps * 1e6, "mean_frame_bytes": float(size)}
         trials.append(Trial(
             point=point, purpose="search", load="", rate_pps=mpps * 1e6, duration_s=0.1,
             verdict="passed", commands=(), result=result(total=total),
         ))  # fmt: skip
-    return rows(trials, found)
+    return rows(trials, searches)
 
 
 def run_of(**devices):

@@ -139,7 +139,21 @@ def test_chains_that_nobody_was_there_for_go_back_to_where_they_were() -> None:
     assert [(move.now[0][0].node, move.why) for move in second] == [("b", "back")] * 5
     assert chosen(steering, network, 0) == before
     assert steering.follow({"edge", "a", "b"}, {}) == []
+    # Also if they went one after the other, and chains from one to the other meanwhile.
+    steering.follow({"edge", "a"}, {})
+    assert Counter(chosen(steering, network, 0)) == {"a": 10}
+    steering.follow({"edge"}, {})
+    for there in ({"edge", "a"}, {"edge", "a", "b"}):
+        steering.follow(there, {})
+    assert chosen(steering, network, 0) == before
+    # Where somebody was there all the time, they stay with who took them.
+    steering.follow({"edge", "a"}, {})
+    assert steering.follow({"edge", "a", "b"}, {}) == []
+    steering.follow({"edge"}, {})
+    steering.follow({"edge", "a", "b"}, {})
+    assert Counter(chosen(steering, network, 0)) == {"a": 10}
     # What has moved for another reason since stays there.
+    steering.spread({"edge", "a", "b"}, {})
     steering.follow({"edge"}, {})
     steering.follow({"edge", "a"}, {})
     steering.spread({"edge", "a"}, {})

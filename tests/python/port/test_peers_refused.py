@@ -42,14 +42,14 @@ def test_a_peer_with_too_few_queues(peer_first: bool, tmp_path: Path) -> None:
             if not peer_first:
                 first.enter_context(Node(far[0]))
 
-            def said(begin: str) -> list[str]:
-                lines = node.process.stderr.text().splitlines()
-                return [line for line in lines if line.startswith(begin)]
+            def lines_of(begin: str) -> list[str]:
+                text = node.process.stderr.text().splitlines()
+                return [line for line in text if line.startswith(begin)]
 
-            wait_for(lambda: bool(said(REFUSED)), DEADLINE_S, "the reason")
-            assert "4 pairs of queues" in said(REFUSED)[0]
-            assert len(said("port link: waits for a peer at ")) == 1
+            wait_for(lambda: bool(lines_of(REFUSED)), DEADLINE_S, "the reason")
+            assert "4 pairs of queues" in lines_of(REFUSED)[0]
+            assert len(lines_of("port link: waits for a peer at ")) == 1
             first.close()
             with Node(far[1]):
-                wait_for(lambda: bool(said("port link: peer connected")), DEADLINE_S, "a peer")
-                assert len(said(REFUSED)) == 1
+                wait_for(lambda: bool(lines_of("port link: peer connected")), DEADLINE_S, "a peer")
+                assert len(lines_of(REFUSED)) == 1
