@@ -810,6 +810,40 @@ static void packets_meet_whole_configurations(void **state)
 	free(steps[0][1].instance);
 }
 
+static void end_it(void *argument)
+{
+	struct rig *rig = argument;
+
+	__atomic_store_n(&rig->phase, CV_WORKER_EXIT, __ATOMIC_RELEASE);
+}
+
+static void tick_too_late(void *instance, struct cv_nf_worker *worker)
+{
+	fail_msg("a tick after the end");
+}
+
+// An errand in which the phase becomes the end is the last that the worker does: another process may
+// own the memory of its functions.
+static void ends_with_its_errand(void **state)
+{
+	struct cv_errand errand;
+	struct cv_tick tick;
+	struct rig rig;
+
+	rig_init(&rig);
+	give(&rig, CV_NEXT, 0xff, 60, -1);
+	tick = (struct cv_tick){tick_too_late, &rig.paths[0], &rig.steps[0]};
+	rig.workers[0].ticks = &tick;
+	rig.workers[0].ticks_count = 1;
+	errand = (struct cv_errand){end_it, &rig};
+	rig.workers[0].errand = &errand;
+	cv_worker_run(&rig.workers[0]);
+	assert_null(rig.workers[0].errand);
+	assert_int_equal(rig.ports[0].in_next, 0);
+	rte_pktmbuf_free(rig.ports[0].in[0]);
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -827,6 +861,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(chains_do_not_mix),
 		cmocka_unit_test(convoys_among_plain_packets),
 		cmocka_unit_test(pipeline),
+		cmocka_unit_test(ends_with_its_errand),
 	};
 	int rc;
 

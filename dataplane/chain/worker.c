@@ -25,18 +25,19 @@
 // waits for that.
 #define SLEEP_ALONE_US 2000
 
-void cv_worker_do_errand(struct cv_worker *worker)
+bool cv_worker_do_errand(struct cv_worker *worker)
 {
 	// Pairs with the node's release store.
 	const struct cv_errand *errand = __atomic_load_n(&worker->errand, __ATOMIC_ACQUIRE);
 
 	if (CV_LIKELY(errand == NULL))
-		return;
+		return false;
 	if (cv_tx_waits(worker->tx))
 		cv_tx_flush(worker->tx, CV_TX_ALL);
 	errand->run(errand->argument);
 	// Pairs with the node's acquire load, which waits for it.
 	__atomic_store_n(&worker->errand, NULL, __ATOMIC_RELEASE);
+	return true;
 }
 
 static bool is_alone(const struct cv_worker *worker)
@@ -129,7 +130,9 @@ int cv_worker_run(void *argument)
 		uint64_t now;
 		bool sent;
 
-		cv_worker_do_errand(worker);
+		// It may be the end: what functions have in memory may be another process's by now.
+		if (CV_UNLIKELY(cv_worker_do_errand(worker)))
+			continue;
 		for (unsigned i = 0; i < worker->sources_count; i++)
 			moved += cv_source_poll(
 				worker, &worker->sources[i], &burst, phase == CV_WORKER_RUN);

@@ -74,8 +74,9 @@ struct cv_worker {
 // Runs until the phase is CV_WORKER_EXIT. The argument is a struct cv_worker; returns 0.
 int cv_worker_run(void *worker);
 
-// Does the errand, if there is one: the worker does, or the node for one that has ended.
-void cv_worker_do_errand(struct cv_worker *worker);
+// Does the errand, if there is one: the worker does, or the node for one that has ended. Whether there
+// was one: the phase may be another one then.
+bool cv_worker_do_errand(struct cv_worker *worker);
 
 // A source goes from its sources to the spare ones, or the other way: it is then the last one of them.
 // By the worker, in an errand: all that the source brought has gone on. Of a worker that is left with
