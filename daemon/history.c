@@ -11,6 +11,7 @@
 
 #include "daemon/running.h"
 #include "daemon/state.h"
+#include "dpdk/compat.h"
 
 struct entry {
 	unsigned number;
@@ -26,6 +27,14 @@ static struct {
 	unsigned count;
 	uint64_t due_ns; // when to go back, CLOCK_MONOTONIC; 0: never. Atomic
 } history;
+
+// The way back that nobody confirmed in time takes a thread of its own: what a plan has may take long to
+// make, and the main thread has signs of life to give.
+static struct {
+	rte_thread_t thread;
+	bool begun; // and not joined yet
+	bool goes_on; // atomic
+} way_back;
 
 static uint64_t now_ns(void)
 {
@@ -116,8 +125,16 @@ void cv_history_begin(const struct cv_node *node)
 	}
 }
 
+static void join_way_back(void)
+{
+	if (way_back.begun)
+		rte_thread_join(way_back.thread, NULL);
+	way_back.begun = false;
+}
+
 void cv_history_end(void)
 {
+	join_way_back();
 	while (history.count > 0)
 		free_entry(&history.entries[--history.count]);
 }
@@ -307,20 +324,26 @@ json_t *cv_history_list(void)
 	return list;
 }
 
-void cv_history_due(void)
+static bool is_due(void)
 {
 	// Pairs with the store in set_due().
 	const uint64_t due = __atomic_load_n(&history.due_ns, __ATOMIC_ACQUIRE);
+
+	return due != 0 && now_ns() >= due;
+}
+
+static void go_back(void)
+{
 	struct cv_error error = {0};
 	json_t *result = NULL;
 	struct cv_node *node;
 
-	if (due == 0 || now_ns() < due || !cv_running_begin_change())
+	if (!cv_running_begin_change())
 		return;
 	node = cv_running_take();
 	if (node != NULL)
 		cv_running_give();
-	if (node != NULL && history.due_ns == due) {
+	if (node != NULL && is_due()) {
 		result = cv_history_rollback(node, 0, true, &error);
 		set_due(0);
 		fprintf(stderr, "convoyd: not confirmed in time: %s%s\n",
@@ -328,4 +351,27 @@ void cv_history_due(void)
 	}
 	json_decref(result);
 	cv_running_end_change();
+}
+
+static uint32_t go_back_alone(void *argument)
+{
+	go_back();
+	// Pairs with the load in cv_history_due().
+	__atomic_store_n(&way_back.goes_on, false, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void cv_history_due(void)
+{
+	// Pairs with the store in go_back_alone().
+	if (!is_due() || __atomic_load_n(&way_back.goes_on, __ATOMIC_ACQUIRE))
+		return;
+	join_way_back();
+	way_back.goes_on = true;
+	way_back.begun = rte_thread_create_control(
+				 &way_back.thread, "convoy-rollback", go_back_alone, NULL) == 0;
+	if (!way_back.begun) {
+		way_back.goes_on = false;
+		go_back();
+	}
 }

@@ -42,7 +42,7 @@ json_t *cv_history_rollback(
 // "back_to", "confirm_s": seconds that are left}.
 json_t *cv_history_list(void);
 
-// Goes back if it is time to. Without the change begun; by one thread.
+// Goes back if it is time to, in a thread of its own. Without the change begun; by one thread.
 void cv_history_due(void);
 
 #endif

@@ -7,9 +7,16 @@ import os
 import signal
 import socket
 import subprocess
+import time
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
+from convoy.chain.load import loads
+from convoy.chain.plan import make_plan
+from convoy.client import Client
+from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.programs import need
 
@@ -18,6 +25,13 @@ from .test_stuck import held
 
 SOON_S = 20.0
 WATCHDOG_S = 0.2
+ROUTER = """
+ports: {in: {null: }, out: {null: }}
+functions: {rtr: {router: {ROUTES, neighbours: {192.0.2.9: "02:00:00:00:00:09"}}}}
+chains: {all: {from: in, to: out, path: [rtr]}}
+workers: {idle: sleep}
+memory: {hugepages: never, mb: 1024}
+"""
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -63,6 +77,39 @@ def test_the_watchdog_is_fed_while_workers_poll_and_only_then(manager):
     while (last := heard(listens)) == "WATCHDOG=1":
         pass
     assert last == "STOPPING=1"
+
+
+@pytest.mark.parametrize("manager", ["path"], indirect=True)
+def test_the_watchdog_is_fed_while_the_node_goes_back(manager, tmp_path):
+    """A change that nobody confirms is taken back; what ran before takes long to make."""
+    listens, name = manager
+    with (tmp_path / "routes").open("w") as file:
+        for i in range(200_000):
+            file.write(f"{20 + (i >> 16)}.{i >> 8 & 255}.{i & 255}.0/24 via 192.0.2.9 dev out\n")
+    machine = this_machine()
+
+    def routes(text: str) -> dict[str, Any]:
+        return make_plan(loads(ROUTER.replace("ROUTES", text), machine, tmp_path), machine).data
+
+    first = routes("routes-file: routes")
+    small = routes("routes: [{prefix: 0.0.0.0/0, via: 192.0.2.9, dev: out}]")
+    environment = {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "50000"}
+    with Node(first, environment=environment) as running:
+        with Client(running.running.control, 60) as client:
+
+            def is_back() -> bool:
+                return "routes_file" in client.plan()["functions"][0]["config"]
+
+            client.apply(small, confirm_s=1)
+            due = time.monotonic() + 1
+            listens.setblocking(False)
+            fed = 0  # while it went back
+            while not is_back():
+                with suppress(BlockingIOError):
+                    while listens.recv(4096) != b"":
+                        fed += time.monotonic() > due + 0.1
+            assert fed > 0
+        running.stop()
 
 
 def test_another_process_feeds_no_watchdog_of_ours(manager):
