@@ -7,6 +7,9 @@
 #include <stdlib.h>
 
 #include "packet/symmetric_hash.h"
+#include "packet/udp.h"
+
+#define VXLAN_LEN 8
 
 #define PORTS 64
 
@@ -519,4 +522,21 @@ const struct cv_spread *cv_next_hop_spread_at(
 {
 	return cv_next_hop_is_spread(next_hop) ? table->spreads[next_hop - CV_NEXT_HOP_SPREAD]
 					       : NULL;
+}
+
+uint32_t cv_next_hop_key_of_hidden(const struct cv_view *view)
+{
+	struct cv_view whole = *view;
+	unsigned udp;
+
+	cv_view_set(&whole, cv_view_packet(view), (uint16_t)cv_view_packet_len(view));
+	udp = cv_udp_find(&whole, VXLAN_LEN);
+	// Nothing but VXLAN lies there; before a frame behind NSH there is more, or no UDP at all.
+	if (udp > 0 && udp + CV_UDP_LEN + VXLAN_LEN == view->before) {
+		const uint8_t *vni = view->data - 4; // RFC 7348: three bytes and one reserved
+
+		return cv_next_hop_key(view->out, CV_SCID_VNI,
+			(uint32_t)vni[0] << 16 | (uint32_t)vni[1] << 8 | vni[2]);
+	}
+	return cv_next_hop_key_of(&whole);
 }

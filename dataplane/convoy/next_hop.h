@@ -135,18 +135,17 @@ void cv_next_hop_choose(const struct cv_next_hop_table *table, const struct cv_v
 const struct cv_spread *cv_next_hop_spread_at(
 	const struct cv_next_hop_table *table, uint16_t next_hop);
 
+// cv_next_hop_key_of() a packet with something before what functions are shown.
+uint32_t cv_next_hop_key_of_hidden(const struct cv_view *view);
+
 // The key of a packet that leaves by view->out: by its VNI where its tunnel was taken off, else by
 // its outermost VLAN tag.
 static CV_INLINE uint32_t cv_next_hop_key_of(const struct cv_view *view)
 {
 	int vlan;
 
-	if (CV_UNLIKELY(view->before > 0)) {
-		const uint8_t *vni = view->data - 4; // RFC 7348: three bytes and one reserved
-
-		return cv_next_hop_key(view->out, CV_SCID_VNI,
-			(uint32_t)vni[0] << 16 | (uint32_t)vni[1] << 8 | vni[2]);
-	}
+	if (CV_UNLIKELY(view->before > 0))
+		return cv_next_hop_key_of_hidden(view);
 	vlan = view->l3 > CV_ETHER_LEN ? cv_view_vlan(view) : -1;
 	return vlan < 0 ? cv_next_hop_key(view->out, CV_SCID_NONE, 0)
 			: cv_next_hop_key(view->out, CV_SCID_VLAN, (uint32_t)vlan);

@@ -375,6 +375,49 @@ static void is_read_while_it_changes(void **state)
 	cv_next_hop_table_free(table);
 }
 
+// Before what functions are shown of a packet, of a tunnel; each in VLAN 100.
+#define ETHERNET(type) 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0, 0, 100, (type) >> 8, (type)&0xff
+#define IPV4_UDP(port)                                                                           \
+	0x45, 0, 0, 200, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 99, (port) >> 8, \
+		(port)&0xff, 0, 180, 0, 0
+#define METADATA 0, 0, 0, 99, 0x12, 0xb5, 0, 16, 8, 0, 0, 0, 0, 0, 5, 0 // looks like VXLAN
+
+// The VNI is the SC-ID of what is in VXLAN; what another tunnel has there is its own affair.
+static void a_vni_is_that_of_vxlan(void **state)
+{
+	static const struct {
+		const char *description;
+		uint8_t before[96];
+		uint8_t len;
+		uint32_t key;
+	} rows[] = {
+		{"VXLAN", {ETHERNET(0x0800), IPV4_UDP(4789), 8, 0, 0, 0, 0, 0, 5, 0}, 54,
+			1u << 26 | 2u << 24 | 5},
+		{"NSH behind Ethernet",
+			{ETHERNET(0x894f), 0x0f, 0xc6, 1, 3, 0, 0, 42, 254, METADATA}, 42,
+			1u << 26 | 1u << 24 | 100},
+		{"NSH in VXLAN-GPE",
+			{ETHERNET(0x0800), IPV4_UDP(4790), 12, 0, 0, 4, 0, 0, 7, 0, 0x0f, 0xc6, 1,
+				3, 0, 0, 42, 254, METADATA},
+			78, 1u << 26 | 1u << 24 | 100},
+		{"NSH in VXLAN-GPE, without metadata",
+			{ETHERNET(0x0800), IPV4_UDP(4790), 12, 0, 0, 4, 0, 0, 7, 0, 0x0f, 0xc2, 2,
+				3, 0, 0, 42, 254},
+			62, 1u << 26 | 1u << 24 | 100},
+	};
+
+	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+		uint8_t bytes[96 + 60] = {0};
+		struct cv_view view = {.out = 1};
+
+		print_message("  %s\n", rows[row].description);
+		memcpy(bytes, rows[row].before, rows[row].len);
+		cv_view_set(&view, bytes + rows[row].len, 60);
+		view.before = rows[row].len;
+		assert_int_equal(cv_next_hop_key_of(&view), rows[row].key);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -387,6 +430,7 @@ int main(void)
 		cmocka_unit_test(refuses_what_cannot_be_spread),
 		cmocka_unit_test(changes_in_place),
 		cmocka_unit_test(is_read_while_it_changes),
+		cmocka_unit_test(a_vni_is_that_of_vxlan),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
