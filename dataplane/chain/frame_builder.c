@@ -4,6 +4,7 @@
 
 #include "chain/frame_builder.h"
 #include "chain/lookalike.h"
+#include "chain/repack.h"
 #include "chain/trace_hooks.h"
 #include "chain/tx_buffer.h"
 #include "compress/compress.h"
@@ -313,11 +314,15 @@ static bool fits_a_convoy(const struct cv_outer *outer, uint32_t len)
 	return len <= outer->packet_max && len >= CV_CONVOY_PACKET_MIN;
 }
 
-// Does a packet have to be dropped that does not fit into any convoy? One that looks like a convoy, or
-// whose next hop is reached in convoys only.
+// Does a packet have to be dropped that does not fit into any convoy? One that looks like a convoy,
+// whose next hop is reached in convoys only, or that is too long for the port to it, which need not be
+// the one that it was to leave by.
 static bool is_refused(struct cv_tx *tx, uint16_t next_hop, const struct cv_view *view)
 {
-	if (tx->next_hops[next_hop].outer.encapsulate) {
+	const struct cv_next_hop *to = &tx->next_hops[next_hop];
+
+	if (to->outer.encapsulate ||
+		CV_UNLIKELY(cv_view_packet_len(view) > cv_frame_max(tx->ports[to->port]))) {
 		drop(tx, view->out, view, CV_DROP_TOO_BIG);
 		return true;
 	}

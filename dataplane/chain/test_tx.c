@@ -1015,6 +1015,42 @@ static void long_packets_fill_frames(void **state)
 	}
 }
 
+// A next hop may be behind another port than the packets were to leave by, which takes shorter ones.
+static void too_long_for_the_port_to_its_next_hop(void **state)
+{
+	static const uint16_t lens[] = {1522, 1523};
+	static struct node node;
+
+	for (unsigned i = 0; i < 2 * RTE_DIM(lens); i++) {
+		const bool too_long = i % 2, by_vlan = i / 2;
+		const struct cv_outer_config config = {.version = 4, .mtu = 1500};
+		const struct cv_port longer = {.tx = memory_tx, .mtu = 9000};
+		struct cv_next_hop next_hops[2] = {{.port = 1}, {.port = 1}};
+		const struct cv_next_hop_entry entries[2] = {
+			{.key = cv_next_hop_key(0, CV_SCID_NONE, 0)},
+			{.key = cv_next_hop_key(0, CV_SCID_VLAN, 3), .next_hop = 1}};
+		struct rte_mbuf *packet;
+		struct cv_burst burst;
+
+		node_to_one_next_hop(&node, 1500);
+		node.out.port.mtu = 1500;
+		node.ports[0] = (struct cv_port *)(uintptr_t)&longer;
+		for (unsigned hop = 0; hop < 2; hop++)
+			assert_int_equal(cv_outer_set(&next_hops[hop].outer, &config, NULL), 0);
+		cv_next_hop_rcu_offline(&node.table, 0);
+		cv_next_hop_rcu_replace(&node.table,
+			cv_next_hop_table_make(next_hops, 2, entries, by_vlan ? 2 : 1, 0, NULL));
+		cv_next_hop_rcu_online(&node.table, 0);
+		make_packets(&packet, 1, lens[too_long]);
+		cv_burst_load(&burst, &packet, 1, 0, 0, &node.counters[0]);
+		cv_tx_burst(&node.tx, &burst);
+		cv_tx_flush(&node.tx, CV_TX_ALL);
+		assert_int_equal(node.counters[0].drops[CV_DROP_TOO_BIG], too_long);
+		assert_int_equal(node.out.count, !too_long);
+		end_node(&node);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -1027,6 +1063,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(convoys_of_one_poll_are_merged_where_they_fit),
 		cmocka_unit_test(a_packet_that_looks_like_a_convoy_is_not_disaggregated),
 		cmocka_unit_test(a_next_hop_that_encapsulates_gets_nothing_else),
+		cmocka_unit_test(too_long_for_the_port_to_its_next_hop),
 		cmocka_unit_test(a_flow_goes_to_one_of_several),
 		cmocka_unit_test(comes_out_as_it_went_in),
 	};
