@@ -431,8 +431,11 @@ int cv_node_remove_next_hop(struct cv_node *node, const char *name, struct cv_er
 bool cv_node_ended(const struct cv_node *node)
 {
 	for (unsigned i = 0; i < node->plan->chains_count; i++) {
-		const struct cv_port *port = node->ports[node->plan->chains[i].in];
+		const struct cv_plan_chain *chain = &node->plan->chains[i];
+		const struct cv_port *port = node->ports[chain->in];
 
+		if (chain->from_outputs) // nothing comes in by its port
+			continue;
 		if (port->ended == NULL || !port->ended(port))
 			return false;
 	}

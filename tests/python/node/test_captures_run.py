@@ -8,10 +8,14 @@ import pytest
 from scapy.utils import RawPcapReader
 
 from convoy.chain.captures import with_captures
+from convoy.chain.load import loads
 from convoy.chain.open import open_file
+from convoy.chain.plan import make_plan
 from convoy.cli.run import run
 from convoy.errors import InputError
 from convoy.host.machine import this_machine
+from convoy.host.node import Node
+from convoy.host.process import wait_for
 
 from .conftest import ROOT, captures, read_capture, write_capture
 
@@ -156,6 +160,31 @@ def test_an_mtu_that_no_buffer_can_hold_is_refused(tmp_path):
     )
     with pytest.raises(InputError, match=r"chain.yaml:3: ports.b: .*give vhost-user 65300 at most"):
         open_file(tmp_path / "chain.yaml", this_machine())
+
+
+GRAPH = """
+ports: {PORTS}
+functions:
+  cls: {classifier: {rules: [{match: {src: 10.0.0.1}, output: x}], outputs: {x: side}}}
+chains:
+  all: {from: in, to: out, path: [cls]}
+  side: {to: out, path: []}
+workers: {idle: sleep}
+memory: {hugepages: never}
+"""
+
+
+@pytest.mark.parametrize("first", ["in", "out"])
+def test_a_graph_ends_with_its_capture(tmp_path, first):
+    """A chain that no port leads to is not waited for, whichever port comes first."""
+    write_capture(tmp_path / "in.pcap", [long_frame(60)])
+    ports = {"in": "in: {pcap: {read: in.pcap}}", "out": "out: {null: }"}
+    text = ", ".join([ports.pop(first), *ports.values()])
+    machine = this_machine()
+    plan = make_plan(loads(GRAPH.replace("PORTS", text), machine, tmp_path), machine)
+    with Node(plan.data) as node:
+        wait_for(lambda: node.process.exit_code is not None, 20, "the node to end")
+        assert node.finish()["accounting"]["sent"] == 1
 
 
 def test_an_empty_capture(tmp_path):
