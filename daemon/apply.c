@@ -84,14 +84,16 @@ static void go_over(void *argument)
 	EXCHANGE(worker->ticks_count, to->ticks_count);
 }
 
-// Counters are by index: another next hop begins anew.
+// Counters are by index: another next hop begins anew. One at an index that was free has nothing to
+// clear, and workers may have counted for it by now.
 static void clear_next_hop_counters(struct cv_apply *apply)
 {
 	const struct cv_next_hop_set *now = apply->node->next_hop_set, *before = apply->next_hops;
 
 	for (unsigned i = 0; i < CV_NEXT_HOPS_MAX; i++)
 		for (unsigned w = 0; w < apply->node->plan->workers_count; w++)
-			if (strcmp(now->next_hops[i].name, before->next_hops[i].name) != 0)
+			if (before->next_hops[i].name[0] != '\0' &&
+				strcmp(now->next_hops[i].name, before->next_hops[i].name) != 0)
 				memset(&apply->node->workers[w].tx->next_hop_counters[i], 0,
 					sizeof(struct cv_frame_counters));
 }

@@ -343,6 +343,41 @@ def test_next_hops_that_were_put_are_in_the_plan(tmp_path: Path) -> None:
         assert node.stop()["accounting"]["conserved"]
 
 
+HOP = """
+  NAME: {port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2, nfi: NFI, encapsulate: true}
+"""
+BESIDE = f"""
+ports: {{in: {{null: 60}}, idle: {{null: }}, out: {{null: , convoys: {{ip: 192.0.2.1}}}}}}
+functions: {{}}
+chains:
+  all: {{from: in, to: out, path: []}}
+  other: {{from: idle, to: idle, path: []}}
+workers: {{cores: [{CORES[0]}, {CORES[-1]}], idle: sleep}}
+memory: {{hugepages: never}}
+next-hops:
+"""
+
+
+@pytest.mark.skipif(len(CORES) < 2, reason="two workers")
+def test_a_next_hop_that_is_added_counts_from_its_first_packet(tmp_path: Path) -> None:
+    """A worker may send to it while another one, which sleeps, does not know of it yet."""
+    machine = this_machine()
+
+    def plan(*hops: str) -> dict[str, Any]:
+        text = BESIDE + "".join(hops)
+        return make_plan(loads(text, machine, tmp_path), machine).data
+
+    one = HOP.replace("NAME", "b").replace("NFI", "1")
+    other = HOP.replace("NAME", "c").replace("NFI", "2, weight: 100")
+    with Node(plan(one)) as node:
+        with Client(node.running.control, 60) as client:
+            client.apply(plan(one, other))
+        counts = node.stop()
+    packets = {name: hop["packets"] for name, hop in counts["next_hops"].items()}
+    assert set(packets) == {"b", "c"}
+    assert sum(packets.values()) == counts["ports"]["out"]["tx_packets"]
+
+
 def test_a_flow_that_is_denied_ends(tmp_path: Path) -> None:
     """It passes, is denied by another configuration, and passes again by the next."""
     inside = FLOWS.replace("INSIDE", "0.0.0.0/1, 128.0.0.0/2")
