@@ -117,6 +117,7 @@ static void take_file(struct cv_connection *connection, struct msghdr *message)
 		for (size_t at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
 			drop_file(connection);
 			memcpy(&connection->file, CMSG_DATA(header) + at, sizeof(int));
+			connection->file_at = connection->used; // what is read ends with it
 		}
 	}
 	if (!connection->may_change)
@@ -143,8 +144,8 @@ static bool receive(struct cv_connection *connection)
 	while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		return false;
-	take_file(connection, &message);
 	connection->used += (size_t)n;
+	take_file(connection, &message);
 	return true;
 }
 
@@ -172,6 +173,7 @@ static bool await_line(struct cv_connection *connection, size_t *length)
 static void drop_line(struct cv_connection *connection, size_t length)
 {
 	connection->used -= length + 1;
+	connection->file_at -= connection->file_at > length ? length + 1 : connection->file_at;
 	connection->scanned = 0;
 	if (connection->used == 0 && connection->size > ROOM_FIRST)
 		forget_text(connection);
@@ -186,13 +188,16 @@ void cv_connection_serve(struct cv_connection *connection)
 
 	connection->file = -1;
 	while (goes_on && await_line(connection, &length)) {
+		// Those before it in what was read at once have none.
+		const bool has_file = length + 1 >= connection->file_at;
 		char *answer;
 
 		if (!connection->begin(connection))
 			break;
 		answer = cv_rpc_answer(&connection->config->rpc, connection->may_change,
-			connection->text, length, connection->file);
-		drop_file(connection);
+			connection->text, length, has_file ? connection->file : -1);
+		if (has_file)
+			drop_file(connection);
 		drop_line(connection, length);
 		connection->end(connection);
 		goes_on = send_line(connection, answer);

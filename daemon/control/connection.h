@@ -23,6 +23,7 @@ struct cv_connection {
 	char *text; // received, and not yet carried out
 	size_t used, size, scanned; // scanned: has no end of a line
 	int file; // that came with it; -1
+	size_t file_at; // of the bytes received, those up to here came no later than the file
 };
 
 // Greets, and answers until the client goes. Closes nothing but what came with requests.

@@ -251,6 +251,32 @@ def test_descriptors_that_nobody_wants_are_closed(node: Node) -> None:
     wait_for(lambda: opened() <= before, 20, "descriptors to be closed")
 
 
+def test_a_descriptor_goes_to_the_request_that_it_came_with() -> None:
+    """Requests that are read with it, before that one, do not take it."""
+    rules = b"@10.0.0.0/8\t0.0.0.0/0\t0 : 65535\t0 : 65535\t0x11/0xFF\t0x0000/0x0000\n"
+    plan = plan_of()
+    plan["functions"].append(
+        {
+            "name": "fw",
+            "type": "firewall",
+            "config": {"default": "allow", "rules_file": "/nowhere/rules"},
+        }
+    )
+    for stage in plan["stages"]:
+        stage["path"] = ["fw"]
+    with Node(plan_of()) as node, raw(node) as sock, tempfile.TemporaryFile() as file:
+        file.write(rules)
+        file.flush()
+        answers = lines(sock)
+        next(answers)
+        wants = request("apply", plan=plan, files={"/nowhere/rules": [0, len(rules)]})
+        socket.send_fds(sock, [request("sandbox") + b"\n", wants + b"\n"], [file.fileno()])
+        assert "result" in next(answers)
+        answer = next(answers)
+        assert "result" in answer, answer
+        node.stop()
+
+
 def test_where_one_reads_one_changes_nothing(node: Node) -> None:
     with Client(node.running.read) as client:
         assert not client.hello.may_change
