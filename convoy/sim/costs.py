@@ -91,14 +91,14 @@ class Costs(_Strict):
         return {
             "per_packet_ps": max(1, self._ps(self.packet.cycles + own)),
             "per_byte_ps": per_byte,
-            "per_frame_ps": self._ps(self.port.cycles + self.frame.cycles),
+            "per_burst_ps": self._ps(self.port.cycles + self.frame.cycles),
         }
 
     def rate_pps(self, function: str, packets: int, packet_bytes: int) -> float:
         """Return the packets per second of a node that is always busy; packets: in a frame."""
         service = self.service(function, convoys=packets > 1)
         each = service["per_packet_ps"] + packet_bytes * service["per_byte_ps"]
-        return PS_PER_S / (each + service.get("per_frame_ps", 0) / packets)
+        return PS_PER_S / (each + service.get("per_burst_ps", 0) / packets)
 
 
 def line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:

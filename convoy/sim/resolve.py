@@ -153,7 +153,6 @@ def _function(
     else:
         service["per_packet_ps"] = ps(1e6 / _rate_mpps(function, known, on, build), 1)
     if on and chosen.queue is not None and chosen.queue.burst_ns is not None:
-        service.pop("per_frame_ps", None)
         service["per_burst_ps"] = round(chosen.queue.burst_ns * 1e3)
     common: Json = {"service": service, "queue_packets": function.queue_packets}
     if on:

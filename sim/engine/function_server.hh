@@ -102,8 +102,8 @@ class SlotsServer : public FunctionServer
 	void finish() override;
 
       protected:
-	// since: from when the frame's wait counts, if this packet is its first. Returns that.
-	bool put(Slot &slot, const Packet &packet, uint16_t label, Ps now, Ps since);
+	// since: from when the frame's wait counts, if this packet is its first.
+	void put(Slot &slot, const Packet &packet, uint16_t label, Ps now, Ps since);
 	void emit(Slot &slot, Ps now);
 	void flush_before(Ps until);
 	void advance(Ps until) override;
@@ -136,7 +136,6 @@ class QueueServer final : public SlotsServer
 	struct Waiting {
 		Packet packet;
 		Ps since;
-		bool begins; // the first of its frame
 	};
 
 	void singles(Single *first, size_t count) override;
@@ -148,7 +147,6 @@ class QueueServer final : public SlotsServer
 	Ring<Waiting> waiting_;
 	uint64_t serving_ = 0;
 	std::vector<Packet> burst_;
-	Ps sent_ = 0; // when the frames are sent that the last burst began beyond those it took
 };
 
 // The quickest that can do what the node's specification asks for.

@@ -2,16 +2,12 @@
 // Copyright 2026 The Convoy authors
 #include "engine/queue_node.hh"
 
-#include <algorithm>
-#include <utility>
-
 namespace sim
 {
 
 QueueNode::QueueNode(const Network &network, uint32_t index, Host &host, NodeCount &count)
-    : spec_(network.nodes[index]), end_(network.duration), index_(index), host_(host),
-      count_(count), hops_(spec_), routes_(spec_),
-      service_(spec_.service, network.seed, node_stream(index))
+    : spec_(network.nodes[index]), index_(index), host_(host), count_(count), hops_(spec_),
+      routes_(spec_), service_(spec_.service, network.seed, node_stream(index))
 {
 	for (auto dst : hops_.slot_dst())
 		slots_.push_back({dst, 0, RateWindow(spec_.aggregation), 0, {}});
@@ -21,13 +17,12 @@ void QueueNode::on_arrival(Ps now, const std::vector<Packet> &packets)
 {
 	count_.received_frames++;
 	count_.received_packets += packets.size();
-	bool begins = true;
 	for (const auto &packet : packets) {
 		if (spec_.queue_packets && queue_.size() + serving_.size() >= spec_.queue_packets) {
 			count_.dropped_packets++;
 			continue;
 		}
-		queue_.push_back({packet, now, std::exchange(begins, false)});
+		queue_.push_back({packet, now});
 		// A burst begins with all that has arrived; a single packet need not wait.
 		if (serving_.empty() && spec_.aggregation.mode != Aggregation::Mode::queue)
 			start(now);
@@ -40,39 +35,29 @@ void QueueNode::start(Ps now)
 {
 	bool burst = spec_.aggregation.mode == Aggregation::Mode::queue;
 	size_t take = burst ? spec_.aggregation.burst : 1;
-	left_ = std::max<Ps>(0, sent_ - now);
-	work_ = burst ? left_ + spec_.service.per_burst : 0;
+	work_ = burst ? spec_.service.per_burst : 0;
 	waited_ = 0;
-	taken_ = begun_ = 0;
 	while (take-- > 0 && !queue_.empty()) {
 		work_ += service_.next(queue_.front().packet.bytes);
 		waited_ += now - queue_.front().since;
-		taken_ += queue_.front().begins;
 		serving_.push_back(queue_.front().packet);
 		queue_.pop_front();
 	}
-	if (burst)
-		work_ += static_cast<Ps>(taken_) * spec_.service.per_frame;
 	host_.service_ends_at(index_, now + work_);
 }
 
 void QueueNode::on_service_end(Ps now)
 {
 	count_.served_packets += serving_.size();
-	count_.busy += work_ - left_;
+	count_.busy += work_;
 	count_.waited += static_cast<uint64_t>(waited_);
 	for (const auto &packet : serving_)
 		forward(now, packet);
 	serving_.clear();
-	if (spec_.aggregation.mode == Aggregation::Mode::queue) {
-		sent_ = now;
-		if (begun_ > taken_)
-			sent_ += static_cast<Ps>(begun_ - taken_) * spec_.service.per_frame;
-		count_.busy += std::min(sent_, end_) - now;
+	if (spec_.aggregation.mode == Aggregation::Mode::queue)
 		for (auto &slot : slots_)
 			if (!slot.packets.empty() && slot.flush_at <= now)
 				emit(now, slot);
-	}
 	if (!queue_.empty())
 		start(now);
 }
@@ -96,7 +81,6 @@ void QueueNode::forward(Ps now, const Packet &packet)
 		batch = slot.rate.count(now);
 	if (!slot.packets.empty() && !fits(slot, packet))
 		emit(now, slot);
-	begun_ += slot.packets.empty();
 	slot.packets.push_back(packet);
 	slot.packets.back().label = pick.label;
 	bool queue = a.mode == Aggregation::Mode::queue; // then frames go when the burst is through

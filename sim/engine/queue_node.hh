@@ -45,7 +45,6 @@ class QueueNode
 	struct Waiting {
 		Packet packet;
 		Ps since;
-		bool begins; // the first of its frame
 	};
 	struct Slot {
 		uint32_t dst;
@@ -61,7 +60,6 @@ class QueueNode
 	bool fits(const Slot &slot, const Packet &packet) const;
 
 	const Node &spec_;
-	Ps end_;
 	uint32_t index_;
 	Host &host_;
 	NodeCount &count_;
@@ -72,9 +70,6 @@ class QueueNode
 	std::vector<Packet> serving_; // one packet, or a burst
 	Ps work_ = 0; // of what is in service
 	Ps waited_ = 0; // by what is in service, before
-	Ps left_ = 0; // of the work, until the burst before was sent
-	uint64_t taken_ = 0, begun_ = 0; // frames that the burst in service takes and begins
-	Ps sent_ = 0; // when the frames are sent that the last burst began beyond those it took
 	std::vector<Slot> slots_;
 };
 

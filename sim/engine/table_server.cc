@@ -20,20 +20,18 @@ void SlotsServer::finish()
 }
 
 // A packet that does not fit any more sends the others on their way first.
-bool SlotsServer::put(Slot &slot, const Packet &packet, uint16_t label, Ps now, Ps since)
+void SlotsServer::put(Slot &slot, const Packet &packet, uint16_t label, Ps now, Ps since)
 {
 	uint32_t more = embedded_bytes(aggregation_, packet.bytes);
 	if (slot.held != 0 && (slot.bytes + more > max_frame_bytes(aggregation_) ||
 				      slot.held >= aggregation_.max_packets))
 		emit(slot, now);
-	bool begins = slot.held == 0;
-	if (begins) {
+	if (slot.held == 0) {
 		slot.flush_at = since + aggregation_.flush;
 		next_flush_ = std::min(next_flush_, slot.flush_at);
 	}
 	slot.packets[slot.held++] = relabelled(packet, label);
 	slot.bytes += more;
-	return begins;
 }
 
 void SlotsServer::emit(Slot &slot, Ps now)

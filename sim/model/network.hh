@@ -61,9 +61,7 @@ struct Service {
 	ServiceKind kind = ServiceKind::fixed;
 	Ps per_packet = 1;
 	Ps per_byte = 0;
-	// Only with Aggregation::Mode::queue: once per burst; and for each frame that a burst takes
-	// packets from first, or, where these are more, for each that it begins.
-	Ps per_burst = 0, per_frame = 0;
+	Ps per_burst = 0; // only with Aggregation::Mode::queue: paid once per burst
 };
 
 struct BatchStep {

@@ -68,7 +68,7 @@ def test_services_and_rates():
     assert COSTS.service("router", convoys=True) == {
         "per_packet_ps": 28_000,
         "per_byte_ps": 100,
-        "per_frame_ps": 240_000,
+        "per_burst_ps": 240_000,
     }
     assert COSTS.rate_pps("router", 1, 64) == pytest.approx(1e9 / 226.4)
     assert COSTS.rate_pps("router", 22, 64) == pytest.approx(1e9 / (34.4 + 240 / 22))
@@ -84,30 +84,6 @@ def test_a_topology_uses_them_and_says_so(tmp_path, aggregated, busy_ns):
     assert any("costs of functions from profile mine: a test" in note for note in network.notes)
     node = run(network.data)["nodes"][0]
     assert node["busy_share"] * 1e6 / node["served_packets"] == pytest.approx(busy_ns, rel=0.001)
-
-
-def test_frames_that_are_served_together_cost_each(tmp_path):
-    """More than it can take, a packet a frame: a burst of 32 is no cheaper for each."""
-    (tmp_path / "mine.json").write_text(document())
-    text = TEXT.replace("mpps: 0.1", "mpps: 10").replace(
-        "like: router", "like: router, queue-packets: 99"
-    )
-    node = run(resolve(loads(text, tmp_path), True).data)["nodes"][0]
-    assert node["dropped_packets"] > 0
-    assert node["busy_share"] * 1e6 / node["served_packets"] == pytest.approx(274.4, rel=0.001)
-    assert node["served_packets"] == pytest.approx(1e6 / 274.4, rel=0.02)
-
-
-def test_a_work_of_a_topologys_own_replaces_that_of_frames(tmp_path):
-    (tmp_path / "mine.json").write_text(document())
-    text = TEXT.replace("burst: 32", "burst: 32, burst-ns: 500")
-    service = resolve(loads(text, tmp_path), True).data["nodes"][0]["service"]
-    assert service == {
-        "kind": "fixed",
-        "per_packet_ps": 28_000,
-        "per_byte_ps": 100,
-        "per_burst_ps": 500_000,
-    }
 
 
 @pytest.mark.parametrize(
@@ -135,7 +111,7 @@ def test_one_profile_serves_tables_and_queues(tmp_path):
     (tmp_path / "mine.json").write_text(document(points=points))
     by_queue = resolve(loads(TEXT, tmp_path)).data["nodes"][0]
     assert by_queue["aggregation"]["mode"] == "queue"
-    assert by_queue["service"]["per_frame_ps"] == 240_000
+    assert by_queue["service"]["per_burst_ps"] == 240_000
     text = TEXT.replace("queue: {burst: 32}", "table: {window-ms: 0.1}")
     text = text.replace("{like: router}", "{}").replace("mpps: 0.1", "mpps: 2.5")
     network = resolve(loads(text, tmp_path))
