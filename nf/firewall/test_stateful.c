@@ -31,7 +31,6 @@ static void run(const char *config, const struct step *steps)
 	struct cv_error error = {""};
 	struct cv_flow_zone *zone;
 	struct cv_flow_group *group;
-	void *next = NULL;
 
 	assert_true(cv_flow_is_stateful(&cv_nf_firewall, instance));
 	zone = cv_flow_zone_create(&member, 1, &limits, HZ, &error);
@@ -39,8 +38,11 @@ static void run(const char *config, const struct step *steps)
 	group = cv_flow_group_create(zone, (const uint8_t[]){0}, &list);
 	for (; steps->packet != NULL; steps++) {
 		if (steps->flags[0] == '!') {
-			next = packet_nf(&cv_nf_firewall, config, NULL);
-			cv_flow_zone_replace(zone, 0, next);
+			void *before = instance;
+
+			instance = packet_nf(&cv_nf_firewall, config, NULL);
+			cv_flow_zone_replace(zone, 0, instance);
+			cv_nf_destroy(&cv_nf_firewall, before);
 			continue;
 		}
 		struct packet packet = packet_make(steps->packet);
@@ -62,8 +64,6 @@ static void run(const char *config, const struct step *steps)
 	}
 	cv_flow_zone_destroy(zone);
 	cv_nf_destroy(&cv_nf_firewall, instance);
-	if (next != NULL)
-		cv_nf_destroy(&cv_nf_firewall, next);
 }
 
 static const char *const from_inside =

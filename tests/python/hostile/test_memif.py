@@ -270,8 +270,10 @@ def test_a_client_that_says_nothing_makes_room(attacked: Attacked):
 
 
 def test_a_second_client_is_turned_away(attacked: Attacked):
+    peers = attacked.counts()["peers"] + 1
     with attacked.client().connect() as first:
-        peers = attacked.counts()["peers"]
+        # It is counted behind the answer that it gets.
+        wait_for(lambda: attacked.counts()["peers"] == peers, DEADLINE_S, "the first to be counted")
         with contextlib.closing(_second(attacked)) as second:
             assert second.recv(128) == b""
         assert attacked.counts()["peers"] == peers
