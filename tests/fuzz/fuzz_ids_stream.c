@@ -123,8 +123,8 @@ static void put32(uint8_t *at, uint32_t value)
 }
 
 // Returns whether the segment passes. Flags are TCP's.
-static bool passes(
-	bool reply, uint32_t seq, uint8_t flags, const uint8_t *payload, unsigned len, bool damaged)
+static bool passes(bool reply, uint32_t seq, uint32_t ack, uint8_t flags, const uint8_t *payload,
+	unsigned len, bool damaged)
 {
 	static const uint8_t ends[2][4] = {{10, 0, 0, 1}, {198, 51, 100, 7}};
 	uint8_t *bytes = calloc(1, HEADERS + len), *ip = bytes + 14, *tcp = ip + 20;
@@ -145,6 +145,7 @@ static bool passes(
 	put16(tcp, reply ? 80 : client_port);
 	put16(tcp + 2, reply ? client_port : 80);
 	put32(tcp + 4, seq);
+	put32(tcp + 8, ack);
 	tcp[12] = 0x50;
 	tcp[13] = flags;
 	put16(tcp + 14, 0xffff);
@@ -183,9 +184,9 @@ static void open_connection(uint32_t first)
 	client_port = (uint16_t)(client_port < 1024 ? 1024 : client_port + 1);
 	receivers[0].first = first;
 	receivers[1].first = ~first;
-	passes(false, first - 1, 0x02, NULL, 0, false);
-	passes(true, ~first - 1, 0x12, NULL, 0, false);
-	passes(false, first, 0x10, NULL, 0, false);
+	passes(false, first - 1, 0, 0x02, NULL, 0, false);
+	passes(true, ~first - 1, first, 0x12, NULL, 0, false);
+	passes(false, first, ~first, 0x10, NULL, 0, false);
 }
 
 static void let_it_end(void)
@@ -220,7 +221,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (unsigned j = 0; j < len; j++)
 			payload[j] = (uint8_t)letters[data[i + j] & 7];
 		i += len;
-		if (passes(reply, receivers[reply].first + place, 0x10, payload, len, damaged) &&
+		if (passes(reply, receivers[reply].first + place, receivers[!reply].first, 0x10,
+			    payload, len, damaged) &&
 			!damaged)
 			receive(&receivers[reply], place, payload, len);
 	}
