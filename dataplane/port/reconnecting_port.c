@@ -225,7 +225,7 @@ static bool has_peer(const struct cv_reconnecting_port *reconnecting)
 	}
 }
 
-// A peer that leaves too soon fails once; what fails again is said, and not once more.
+// A peer that leaves too soon fails one time; what fails again is logged, and only then.
 static void note_failure(struct cv_reconnecting_port *reconnecting, const struct cv_error *why)
 {
 	char hint[64] = "";

@@ -402,7 +402,7 @@ static void only_an_answer_begins_a_connection(void **state)
 	assert_string_equal(send_text(&net, FORWARD, 4, "ack"), "rule");
 	open_connection(&net, 1);
 	assert_string_equal(send_text(&net, FORWARD, 1, "att"), "next");
-	ask(&net, 1); // and its answer, once more
+	ask(&net, 1); // and its answer, again
 	answer(&net, 1000, 1);
 	assert_string_equal(send_text(&net, FORWARD, 4, "ack"), "rule");
 	end(&net);

@@ -358,7 +358,7 @@ next-hops:
 """
 
 
-@pytest.mark.skipif(len(CORES) < 2, reason="two workers")
+@pytest.mark.skipif(len(CORES) < 2, reason="needs two cores")
 def test_a_next_hop_that_is_added_counts_from_its_first_packet(tmp_path: Path) -> None:
     """A worker may send to it while another one, which sleeps, does not know of it yet."""
     machine = this_machine()
