@@ -180,26 +180,46 @@ static CV_INLINE void check_numbers(
 	rte_spinlock_unlock(&state->lock);
 }
 
-static CV_INLINE void decrypt(
-	const struct cv_view *view, const struct arrival *arrival, uint8_t *verdict)
+// What of a packet is to be decrypted.
+static CV_INLINE void read_sealed(
+	const struct cv_view *view, const struct arrival *arrival, struct cv_cipher_packet *sealed)
 {
 	const struct cv_sa *sa = arrival->sa;
-	uint8_t *esp = view->data + arrival->esp, *clear = esp + CV_ESP_LEN;
-	const uint16_t len = arrival->len - CV_ESP_LEN - CV_GCM_TAG_LEN;
+	const uint8_t *esp = view->data + arrival->esp;
 	const rte_be32_t high = rte_cpu_to_be_32((uint32_t)(arrival->sequence >> 32));
-	uint64_t iv;
-	uint8_t nonce[CV_CIPHER_ROOM], extended[CV_CIPHER_ROOM], tag[CV_GCM_TAG_LEN];
-	rte_be32_t spi, low;
+	uint64_t head, iv;
 
-	memcpy(&spi, esp, sizeof(spi));
-	memcpy(&low, esp + 4, sizeof(low));
-	cv_cipher_put(extended, (uint64_t)high << 32 | spi, low);
-	memcpy(&iv, esp + 8, sizeof(iv));
-	cv_cipher_nonce(nonce, sa->state->salt, iv);
-	cv_cipher_run(&sa->state->cipher, clear, len, nonce, sa->esn ? extended : esp,
-		sa->esn ? 12 : 8, tag);
-	if (CV_UNLIKELY(!cv_cipher_same_tag(tag, clear + len)))
-		*verdict = CV_DROP(CV_VPN_BAD_TAG);
+	memcpy(&head, esp, sizeof(head));
+	memcpy(&iv, esp + sizeof(head), sizeof(iv));
+	sealed->data = view->data + arrival->esp + CV_ESP_LEN;
+	sealed->len = arrival->len - CV_ESP_LEN - CV_GCM_TAG_LEN;
+	cv_cipher_nonce(sealed->nonce, sa->state->salt, iv);
+	if (sa->esn)
+		cv_cipher_put(sealed->with, (uint64_t)high << 32 | (uint32_t)head, head >> 32);
+	else
+		cv_cipher_put(sealed->with, head, 0);
+}
+
+// Decrypts those of packets in a row that are worth it.
+static CV_INLINE void decrypt(
+	const struct cv_view *view, const struct arrival *arrival, uint16_t n, uint8_t *verdict)
+{
+	const struct cv_sa *sa = arrival[0].sa;
+	struct cv_cipher_packet sealed[CV_BURST_MAX];
+	uint8_t tag[CV_BURST_MAX][CV_GCM_TAG_LEN];
+	uint16_t at[CV_BURST_MAX], count = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		if (CV_UNLIKELY(verdict[arrival[i].at] != CV_NEXT))
+			continue;
+		read_sealed(&view[arrival[i].at], &arrival[i], &sealed[count]);
+		sealed[count].tag = tag[count];
+		at[count++] = arrival[i].at;
+	}
+	cv_cipher_run_many(&sa->state->cipher, sealed, count, cv_sa_with_len(sa));
+	for (uint16_t i = 0; i < count; i++)
+		if (CV_UNLIKELY(!cv_cipher_same_tag(tag[i], sealed[i].data + sealed[i].len)))
+			verdict[at[i]] = CV_DROP(CV_VPN_BAD_TAG);
 }
 
 // Of packets in a row the authentic ones take their places in the window. Another worker, or this burst, may
@@ -319,9 +339,7 @@ static CV_INLINE void open_rows(const struct cv_vpn *vpn, struct cv_nf_worker *w
 		for (end = i + 1; end < count && arrival[end].sa == arrival[i].sa; end++)
 			;
 		check_numbers(view, &arrival[i], end - i, verdict);
-		for (uint16_t j = i; j < end; j++)
-			if (CV_LIKELY(verdict[arrival[j].at] == CV_NEXT))
-				decrypt(&view[arrival[j].at], &arrival[j], &verdict[arrival[j].at]);
+		decrypt(view, &arrival[i], end - i, verdict);
 		take_numbers(&arrival[i], end - i, verdict);
 	}
 	for (uint16_t i = 0; i < count; i++)

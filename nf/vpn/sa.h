@@ -107,4 +107,10 @@ static inline uint64_t cv_sa_last(const struct cv_sa *sa)
 	return sa->esn ? UINT64_MAX : UINT32_MAX;
 }
 
+// Bytes that are authenticated beside a packet: SPI and sequence number (RFC 4106 section 5).
+static inline uint32_t cv_sa_with_len(const struct cv_sa *sa)
+{
+	return sa->esn ? 12 : 8;
+}
+
 #endif

@@ -67,15 +67,10 @@ static void write_checksum_udp6(uint8_t *to, uint32_t len)
 		udp->checksum = 0xffff;
 }
 
-// What a packet is encrypted with.
-struct numbered {
-	uint8_t nonce[CV_CIPHER_ROOM];
-	uint8_t extended[CV_CIPHER_ROOM]; // authenticated, where sequence numbers are extended
-};
-
-// The packet gets its sequence number, and its outer header becomes whole, but for a checksum of UDP.
+// The packet gets its sequence number, and its outer header becomes whole, but for a checksum of UDP; *clear is
+// what will be encrypted.
 static CV_INLINE void number(
-	const struct prepared *packet, uint64_t sequence, struct numbered *numbered)
+	const struct prepared *packet, uint64_t sequence, struct cv_cipher_packet *clear)
 {
 	const struct cv_sa *sa = packet->sa;
 	const struct cv_sa_state *state = sa->state;
@@ -89,26 +84,20 @@ static CV_INLINE void number(
 
 	memcpy(esp, &head, sizeof(head));
 	memcpy(esp + 8, &iv, sizeof(iv));
-	cv_cipher_nonce(numbered->nonce, state->salt, iv);
-	cv_cipher_put(numbered->extended,
-		(uint64_t)rte_cpu_to_be_32((uint32_t)(sequence >> 32)) << 32 | spi, low);
+	clear->data = esp + CV_ESP_LEN;
+	clear->len = packet->clear;
+	clear->tag = clear->data + clear->len;
+	cv_cipher_nonce(clear->nonce, state->salt, iv);
+	if (CV_UNLIKELY(sa->esn))
+		cv_cipher_put(clear->with,
+			(uint64_t)rte_cpu_to_be_32((uint32_t)(sequence >> 32)) << 32 | spi, low);
+	else
+		cv_cipher_put(clear->with, head, 0);
 	if (sa->local.v6)
 		return;
 	id = packet->has_id ? rte_cpu_to_be_16((uint16_t)sequence) : 0;
 	ip->id = id;
 	ip->checksum = (rte_be16_t)~cv_checksum_fold(packet->sum + id);
-}
-
-static CV_INLINE void encrypt(const struct prepared *packet, const struct numbered *numbered)
-{
-	const struct cv_sa *sa = packet->sa;
-	uint8_t *esp = packet->ip + sa->header_len, *clear = esp + CV_ESP_LEN;
-
-	cv_cipher_run(&sa->state->cipher, clear, packet->clear, numbered->nonce,
-		sa->esn ? numbered->extended : esp, sa->esn ? 12 : 8, clear + packet->clear);
-	if (sa->local.v6 && sa->udp != 0)
-		write_checksum_udp6(
-			packet->ip, sa->header_len + CV_ESP_LEN + packet->clear + CV_GCM_TAG_LEN);
 }
 
 static uint8_t refusal_drop(enum cv_sa_refusal refusal)
@@ -121,18 +110,21 @@ static uint8_t refusal_drop(enum cv_sa_refusal refusal)
 // that has left the store buffer, or it would wait for it.
 static CV_INLINE void finish_row(const struct prepared *packet, uint16_t n, uint8_t *verdict)
 {
-	struct numbered numbered[CV_BURST_MAX];
+	const struct cv_sa *sa = packet[0].sa;
+	struct cv_cipher_packet clear[CV_BURST_MAX];
 	uint16_t bytes[CV_BURST_MAX], granted;
 	enum cv_sa_refusal refusal;
 	uint64_t first;
 
 	for (uint16_t i = 0; i < n; i++)
 		bytes[i] = packet[i].clear;
-	granted = cv_sa_reserve(packet[0].sa, bytes, n, &first, &refusal);
+	granted = cv_sa_reserve(sa, bytes, n, &first, &refusal);
 	for (uint16_t i = 0; i < granted; i++)
-		number(&packet[i], first + i, &numbered[i]);
-	for (uint16_t i = 0; i < granted; i++)
-		encrypt(&packet[i], &numbered[i]);
+		number(&packet[i], first + i, &clear[i]);
+	cv_cipher_run_many(&sa->state->cipher, clear, granted, cv_sa_with_len(sa));
+	for (uint16_t i = 0; sa->local.v6 && sa->udp != 0 && i < granted; i++)
+		write_checksum_udp6(packet[i].ip,
+			sa->header_len + CV_ESP_LEN + packet[i].clear + CV_GCM_TAG_LEN);
 	for (uint16_t i = granted; i < n; i++)
 		verdict[packet[i].at] = refusal_drop(refusal);
 }

@@ -191,6 +191,63 @@ static void known_answers(void **state)
 		cv_cipher_run(&cipher, data, (uint32_t)len, nonce, with, (uint32_t)with_len, tag);
 		assert_memory_equal(data, hex(rows[i].plain, &unused), len);
 		assert_memory_equal(tag, hex(rows[i].tag, &unused), sizeof(tag));
+
+		if (with_len <= CV_CIPHER_ROOM) { // as a packet of a burst, to be encrypted again
+			struct cv_cipher_packet packet = {
+				.data = data, .tag = tag, .len = (uint32_t)len};
+
+			key = hex(rows[i].key, &key_len);
+			assert_true(cv_cipher_make(&cipher, key, key_len, true));
+			memcpy(packet.nonce, hex(rows[i].nonce, &unused), CV_GCM_NONCE_LEN);
+			memcpy(packet.with, hex(rows[i].with, &with_len), with_len);
+			memset(tag, 0, sizeof(tag));
+			cv_cipher_run_many(&cipher, &packet, 1, (uint32_t)with_len);
+			assert_memory_equal(data, hex(rows[i].cipher, &unused), len);
+			assert_memory_equal(tag, hex(rows[i].tag, &unused), sizeof(tag));
+		}
+	}
+}
+
+// Bursts of packets of any lengths are what the library makes of them one by one, and no byte beside them is
+// touched.
+static void bursts_are_as_one_by_one(void **state)
+{
+	enum { PACKETS = 13, ROOM = 16 + 400 + 16 };
+	static uint8_t bytes[PACKETS][ROOM], alone[PACKETS][ROOM];
+	struct cv_cipher_packet packets[PACKETS];
+	uint8_t tags[PACKETS][CV_GCM_TAG_LEN], tag[CV_GCM_TAG_LEN], key[CV_GCM_KEY_MAX];
+	struct cv_cipher cipher;
+
+	srandom(1);
+	for (unsigned turn = 0; turn < 2000; turn++) {
+		const uint16_t n = (uint16_t)(1 + random() % PACKETS);
+		const uint32_t with_len = random() % 2 == 0 ? 8 : 12;
+		const long longest = random() % 2 == 0 ? 70 : 400;
+
+		for (size_t i = 0; i < sizeof(key); i++)
+			key[i] = (uint8_t)random();
+		assert_true(cv_cipher_make(
+			&cipher, key, random() % 2 == 0 ? 16 : 32, random() % 2 == 0));
+		for (uint16_t i = 0; i < n; i++) {
+			struct cv_cipher_packet *packet = &packets[i];
+
+			for (size_t j = 0; j < ROOM; j++)
+				bytes[i][j] = alone[i][j] = (uint8_t)random();
+			*packet = (struct cv_cipher_packet){.data = bytes[i] + 16,
+				.tag = tags[i],
+				.len = (uint32_t)(1 + random() % longest)};
+			for (size_t j = 0; j < CV_GCM_NONCE_LEN; j++)
+				packet->nonce[j] = (uint8_t)random();
+			for (size_t j = 0; j < with_len; j++)
+				packet->with[j] = (uint8_t)random();
+		}
+		cv_cipher_run_many(&cipher, packets, n, with_len);
+		for (uint16_t i = 0; i < n; i++) {
+			cv_cipher_run(&cipher, alone[i] + 16, packets[i].len, packets[i].nonce,
+				packets[i].with, with_len, tag);
+			assert_memory_equal(bytes[i], alone[i], ROOM);
+			assert_memory_equal(tags[i], tag, sizeof(tag));
+		}
 	}
 }
 
@@ -1018,6 +1075,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_answers),
+		cmocka_unit_test(bursts_are_as_one_by_one),
 		cmocka_unit_test(opens_another_ones_packet),
 		cmocka_unit_test(what_goes_in_comes_out),
 		cmocka_unit_test(padding_of_ethernet_goes),
