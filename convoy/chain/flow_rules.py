@@ -15,10 +15,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from convoy.chain.meaning import Firewall, Layer2, Meaning, Nat, Ports, Router, Rule
+from convoy.chain.meaning import (
+    Balancer,
+    Firewall,
+    Layer2,
+    Meaning,
+    Nat,
+    Policer,
+    Ports,
+    Router,
+    Rule,
+)
 from convoy.errors import InputError
 
 TABLES = 254  # that a bridge has
+_NO_RULES = ("group_id=", "meter=")  # lines that are none, but what rules name
 BEFORE_RULES = 65_000  # priority
 _FIRST_RULE = 60_000  # priority: rules go down from it, and every rule needs one of its own
 _WORDS = {6: "tcp", 17: "udp", 132: "sctp"}  # protocols of which OpenFlow knows the ports
@@ -60,6 +71,8 @@ def path_rules(
 ) -> list[str]:
     """Return the rules of a path, as ovs-ofctl add-flows reads them. Its first table comes first.
 
+    Before a table that needs one is its group or meter, as add-group or add-meter read it.
+
     come: the port that its packets come in by; outs: ports by the names that routes have; to: the
     one that packets leave by, unless a router says otherwise.
     Raises InputError for what OpenFlow cannot say.
@@ -75,8 +88,9 @@ def path_rules(
     for dev in leads:
         on[dev] = f"goto_table:{tables.next}"
         behind += path_rules(meanings[1:], tables, come, outs, dev, exact)
-    way = Way(on, {dev: outs[dev].mac for dev in leads}, to, exact)
-    own = [f"table={table},{line}" for line in WORDS[type(meaning)](meaning, way)]
+    way = Way(table, on, {dev: outs[dev].mac for dev in leads}, to, exact)
+    lines = WORDS[type(meaning)](meaning, way)
+    own = [line if line.startswith(_NO_RULES) else f"table={table},{line}" for line in lines]
     return [*own, *behind]
 
 
@@ -84,6 +98,7 @@ def path_rules(
 class Way:
     """Where packets go on from a table."""
 
+    table: int
     on: Mapping[str, str]  # the action, by port in the end
     macs: Mapping[str, str]  # addresses of these ports
     to: str  # the port, unless a function says otherwise
@@ -192,9 +207,35 @@ def _layer2(layer2: Layer2, way: Way) -> Iterator[str]:
     yield f"priority=1,actions={''.join(words)}{way.next}"
 
 
+def _balancer(balancer: Balancer, way: Way) -> Iterator[str]:
+    if way.exact:
+        raise InputError("balancer: Open vSwitch chooses other backends than our node")
+    on = way.next.removeprefix("goto_table:")
+    buckets = "".join(
+        f",bucket=actions=set_field:{mac}->eth_dst,resubmit(,{on})" for mac in balancer.macs
+    )
+    yield f"group_id={way.table + 1},type=select{buckets}"
+    for service in balancer.services:
+        yield f"priority=2,ip,nw_dst={service},actions=group:{way.table + 1}"
+    yield f"priority=1,actions={way.next}"
+
+
+def _policer(policer: Policer, way: Way) -> Iterator[str]:
+    if way.exact:
+        raise InputError("policer: Open vSwitch counts other bytes than our node: whole frames")
+    rate, burst = policer.rate_bps // 1000, policer.burst_bytes * 8 // 1000
+    band = f"band=type=drop,rate={rate},burst_size={burst}"
+    yield f"meter={way.table + 1},kbps,burst,{band}"
+    for family in ("ip", "ipv6"):
+        yield f"priority=2,{family},actions=meter:{way.table + 1},{way.next}"
+    yield f"priority=1,actions={way.next}"
+
+
 WORDS: dict[type[Meaning], Callable[[Any, Way], Iterator[str]]] = {
     Firewall: _firewall,
     Router: _router,
     Layer2: _layer2,
     Nat: _nat,
+    Balancer: _balancer,
+    Policer: _policer,
 }

@@ -8,13 +8,15 @@ convoy/chain/flow_rules.py into Open vSwitch's, others are those of devices (con
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import Any
 
 from convoy.base.model import Model
 from convoy.chain import functions as described
 from convoy.chain.functions import function_type, settings
+from convoy.chain.nat64 import Nat64
 from convoy.chain.rule_match import NUMBERS_WITH_PORTS
+from convoy.chain.vpn import Vpn
 from convoy.errors import InputError
 
 Ports = tuple[int, int]  # first and last
@@ -78,7 +80,43 @@ class Layer2:
     src_of_port: bool = False  # the source is the address of the port that it leaves by
 
 
-Meaning = Firewall | Router | Layer2 | Nat
+@dataclass(frozen=True)
+class Balancer:
+    """Frames to a service go to the MAC address of a backend, those of a flow always to the same
+    one. Which that is, each device decides for itself. Others stay as they are.
+    """
+
+    services: tuple[IPv4Address, ...]
+    macs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Policer:
+    """IP packets pass at a rate, and a burst of them at once; what is more is dropped."""
+
+    rate_bps: int
+    burst_bytes: int
+
+
+@dataclass(frozen=True)
+class Translator:
+    """IPv4 becomes IPv6, and IPv6 IPv4 (RFC 7915). MAC addresses stay."""
+
+    rows: tuple[tuple[IPv4Network, IPv6Network], ...]  # addresses here and there, bit by bit
+
+
+@dataclass(frozen=True)
+class Tunnel:
+    """Packets from one side are sealed by ESP with AES-GCM, those from the other one opened. MAC
+    addresses stay.
+    """
+
+    opens: bool  # what comes from the left
+    match: IPv4Network  # destinations, or of what was opened sources
+    associations: str = ""  # as in an sa-file
+
+
+Meaning = Firewall | Router | Layer2 | Nat | Balancer | Policer | Translator | Tunnel
 
 
 def read(function: Model) -> Meaning:
@@ -179,6 +217,61 @@ def _bridge(config: described.Bridge) -> Layer2:
     return Layer2(bridge=True)
 
 
+def _balancer(config: described.Balancer) -> Balancer:
+    macs = [backend.mac for backend in config.backends if backend.mac is not None]
+    given = set().union(*(backend.model_fields_set for backend in config.backends))
+    services = [service.address for service in config.services]
+    if config.mode != "dsr" or config.health is not None or given != {"address", "mac"}:
+        raise InputError(
+            "balancer: others than our node spread over MAC addresses, equally; give mode dsr and "
+            "backends of address and mac alone"
+        )
+    if any(service.proto != "any" or ":" in service.address for service in config.services):
+        raise InputError("balancer: others than our node have services by IPv4 address alone")
+    return Balancer(tuple(map(IPv4Address, services)), tuple(macs))
+
+
+def _policer(config: described.Policer) -> Policer:
+    own = config.meter != "srtcm" or config.per != "all" or config.colour_aware
+    actions = (config.green, config.yellow, config.red)
+    if own or config.cir_bps is None or actions != ("pass", "drop", "drop"):
+        raise InputError(
+            "policer: others than our node have one rate for all; give cir-bps and yellow: drop"
+        )
+    burst = config.cbs_bytes or max(config.cir_bps // (8 * 20), 15_000)  # as policer_config() has
+    return Policer(config.cir_bps, burst)
+
+
+def _translator(config: Nat64) -> Translator:
+    rows = [(IPv4Network(row.ipv4), IPv6Network(row.ipv6)) for row in config.eam]
+    if config.hosts and config.prefix is not None and config.prefix.endswith("/96"):
+        behind = int(IPv6Network(config.prefix).network_address)
+        for four in map(IPv4Network, config.hosts):
+            address = behind + int(four.network_address)
+            rows.append((four, IPv6Network((address, 96 + four.prefixlen))))
+    equal = all(four.num_addresses == six.num_addresses for four, six in rows)
+    if not rows or not equal or config.clients is not None or config.ttl != "decrement":
+        raise InputError(
+            "nat64: others than our node have hosts behind a prefix of 96 bits, and rows of eam "
+            "with as many addresses on both sides; leave out clients and ttl"
+        )
+    return Translator(tuple(rows))
+
+
+def _tunnel(config: Vpn) -> Tunnel:
+    match = config.policies[0].match if len(config.policies) == 1 else None
+    if match is None:
+        raise InputError("vpn: others than our node have one policy")
+    opens = config.outside == ["left"]
+    network = _network(match.src if opens else match.dst)
+    if network is None:
+        raise InputError(
+            "vpn: others than our node have a policy about one prefix; give dst, or src of what "
+            "is opened"
+        )
+    return Tunnel(opens, network)
+
+
 # What a type is in other languages; one that is not here is our node's alone. Each language has a
 # table of the meanings that it has words for (flow_rules.py; click.py ... of devices).
 MEANINGS: dict[str, tuple[type[Meaning], Callable[[Any], Meaning]]] = {
@@ -187,4 +280,8 @@ MEANINGS: dict[str, tuple[type[Meaning], Callable[[Any], Meaning]]] = {
     "l2fwd": (Layer2, _layer2),
     "bridge": (Layer2, _bridge),
     "nat": (Nat, _nat),
+    "balancer": (Balancer, _balancer),
+    "policer": (Policer, _policer),
+    "nat64": (Translator, _translator),
+    "vpn": (Tunnel, _tunnel),
 }

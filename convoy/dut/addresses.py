@@ -12,6 +12,7 @@ TESTER_MAC = "02:00:00:00:00:01"
 SOURCES = IPv4Network("198.18.0.0/16")
 DESTINATIONS = IPv4Network("198.19.0.0/16")
 FEW = IPv4Network("198.19.0.0/22")
+SERVICE = FEW[1]  # of a balancer
 # Behind stateful functions there are more hosts, and addresses that these get outside.
 INSIDE = IPv4Network("100.64.0.0/10")
 OUTSIDE = IPv4Network("203.0.113.0/24")

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from convoy.chain.functions import FUNCTIONS
-from convoy.chain.meaning import Firewall, Layer2, Meaning, Nat, Router
+from convoy.chain.meaning import Firewall, Layer2, Meaning, Nat, Router, Tunnel
 from convoy.chain.meaning import read as meaning_of
 from convoy.dut.addresses import (
     DESTINATIONS,
@@ -26,6 +26,7 @@ from convoy.dut.addresses import (
     INSIDE,
     OUTSIDE,
     RIGHT_MAC,
+    SERVICE,
     SOURCES,
 )
 from convoy.dut.base import Function
@@ -41,7 +42,8 @@ def read(function: Function, leaves: str = "right") -> Meaning:
     if function.type not in FUNCTIONS:
         raise InputError(f"{function.type}: no such function; there are {', '.join(FUNCTIONS)}")
     try:
-        model = FUNCTIONS[function.type].model_validate({function.type: dict(function.config)})
+        given = {key: key for key in function.files} | dict(function.config)
+        model = FUNCTIONS[function.type].model_validate({function.type: given})
     except ValidationError as error:
         raise InputError(first_problem(error)) from None
     meaning = meaning_of(model)
@@ -51,6 +53,8 @@ def read(function: Function, leaves: str = "right") -> Meaning:
                 raise InputError(f"router: {route.prefix}: write PREFIX via ADDRESS dev {leaves}")
     if isinstance(meaning, Layer2) and meaning.src_of_port:
         return replace(meaning, src=RIGHT_MAC)
+    if isinstance(meaning, Tunnel):
+        return replace(meaning, associations=function.files["sa-file"])
     return meaning
 
 
@@ -131,7 +135,7 @@ def balancer(backends: int) -> Function:
     return Function(
         "balancer",
         {
-            "services": [{"address": str(DESTINATIONS[1])}],
+            "services": [{"address": str(SERVICE)}],
             "backends": [
                 {
                     "address": f"10.0.{i >> 8}.{i & 255}",
@@ -143,9 +147,9 @@ def balancer(backends: int) -> Function:
     )
 
 
-def policer() -> Function:
-    """Return a policer of a rate that benchmark traffic does not reach."""
-    return Function("policer", {"cir-bps": 400_000_000_000})
+def policer(rate_bps: int = 100_000_000_000) -> Function:
+    """Return a policer, by default of a rate that benchmark traffic does not reach."""
+    return Function("policer", {"cir-bps": rate_bps, "yellow": "drop"})
 
 
 def stateful() -> Function:

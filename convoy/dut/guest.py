@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from convoy.dut import kernel
+from convoy.dut.kernel import Script
 from convoy.host import guest
 
 MODULES = (
@@ -35,23 +37,34 @@ done
 
 def missing() -> str:
     """Return what a guest, of the kernel or of our node, cannot be made without, or nothing."""
-    return guest.missing((*MODULES, *guest.NODE_MODULES))
+    return guest.missing((*MODULES, *kernel.MODULES, *guest.NODE_MODULES))
 
 
-def kernel_guest(image: Path, functions: Sequence[str]) -> bytes:
+def kernel_guest(image: Path, functions: Sequence[Script]) -> bytes:
     """Return the file system of a guest whose kernel runs the scripts of a chain's functions.
 
     One runs as it is; of several each has a network namespace, joined by veth: containers.
     """
+    modules = [*MODULES, *(module for function in functions for module in function.modules)]
     if len(functions) == 1:
-        made = guest.guest(image, MODULES, _NAME_THEM + functions[0], {"counters": _COUNTERS})
+        text = _NAME_THEM + _text(functions[0])
+        made = guest.guest(image, modules, text, {"counters": _COUNTERS})
     else:
         joined, queries = _containers(len(functions))
-        made = guest.guest(image, (*MODULES, "veth"), _NAME_THEM + joined, {"counters": queries})
+        made = guest.guest(image, [*modules, "veth"], _NAME_THEM + joined, {"counters": queries})
         for number, function in enumerate(functions):
-            made.file(f"function{number}.sh", (guest.REAL + function).encode())
+            made.file(f"function{number}.sh", (guest.REAL + _text(function)).encode())
+    if any(function.program for function in functions):
+        made.program("tayga")
     made.program("nft")
     return made.archive()
+
+
+def _text(function: Script) -> str:
+    """Return a script that begins the function's program, too."""
+    if not function.program:
+        return function.text
+    return f"sh -e <<'PROGRAM' &\n{function.program}PROGRAM\n{function.text}"
 
 
 def _containers(number: int) -> tuple[str, str]:

@@ -6,14 +6,31 @@ A script configures one function between two interfaces, `left` and `right`, wit
 
 firewall: a bridge, and nftables rules in its forward hook. router: the kernel's own, with permanent
 neighbours. l2fwd: a bridge; where addresses are to be written, nftables forwards from the left
-interface's ingress to the right one, which a bridge cannot. A stateful firewall and a nat: a router
-with connection tracking, rules in its forward hook, masquerading in its postrouting hook.
+interface's ingress to the right one, which a bridge cannot. So do a balancer, by a hash of the
+flow, and a policer, by nftables' limit. nat64: tayga, a program, between two routes. vpn: a router
+with policies of xfrm. A stateful firewall and a nat: a router with connection tracking, rules in
+its forward hook, masquerading in its postrouting hook.
 """
 
+import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from convoy.chain.meaning import Firewall, Layer2, Meaning, Nat, Ports, Router, Rule
+from convoy.chain.meaning import (
+    Balancer,
+    Firewall,
+    Layer2,
+    Meaning,
+    Nat,
+    Policer,
+    Ports,
+    Router,
+    Rule,
+    Translator,
+    Tunnel,
+)
 from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC, TESTER_MAC
 from convoy.dut.base import Flows, Function
 from convoy.dut.functions import read
@@ -38,7 +55,16 @@ done
 """
 
 
-def script(function: Function | None, for_us: bool = True, back: Function | None = None) -> str:
+@dataclass(frozen=True)
+class Script:
+    """How a function is configured, and a program that does it, if the kernel does not."""
+
+    text: str
+    program: str = ""  # of a shell; runs as long as the function is there, begun before the text
+    modules: tuple[str, ...] = ()  # of Debian's kernel, which a guest's loads
+
+
+def script(function: Function | None, for_us: bool = True, back: Function | None = None) -> Script:
     """Return the script of a function; None: a bridge, which is all that forwarding needs.
 
     for_us: frames come with LEFT_MAC, a router's own address; else it must take others' too.
@@ -46,9 +72,12 @@ def script(function: Function | None, for_us: bool = True, back: Function | None
     Raises InputError for what the kernel cannot do.
     """
     if function is None:
-        return _QUIET + _BRIDGE
+        return Script(_QUIET + _BRIDGE)
     other = read(back, "left") if back is not None else None
-    return _QUIET + "".join(_lines(read(function), for_us, other))
+    meaning = read(function)
+    text = _QUIET + "".join(_lines(meaning, for_us, other))
+    program = _tayga(meaning) if isinstance(meaning, Translator) else ""
+    return Script(text, program, _MODULES.get(type(meaning), ()))
 
 
 def _lines(meaning: Meaning, for_us: bool, back: Meaning | None) -> Iterator[str]:
@@ -60,7 +89,7 @@ def _lines(meaning: Meaning, for_us: bool, back: Meaning | None) -> Iterator[str
 def changes_destination(function: Function) -> bool:
     """Return whether frames come out of a function with another destination address."""
     meaning = read(function)
-    return isinstance(meaning, Router) or (
+    return isinstance(meaning, (Router, Balancer)) or (
         isinstance(meaning, Layer2) and (meaning.dst is not None or meaning.swap)
     )
 
@@ -105,7 +134,7 @@ def _ports(name: str, ports: Ports | None) -> list[str]:
     return [f"th {name} {low}" if low == high else f"th {name} {low}-{high}"]
 
 
-def tracking(functions: Sequence[Function], flows: Flows) -> str:
+def tracking(functions: Sequence[Function], flows: Flows) -> Script:
     """Return the script of a stateful firewall before a nat (convoy/dut/functions.py, tracks)."""
     firewall, nat = map(read, functions)
     assert isinstance(firewall, Firewall) and isinstance(nat, Nat)
@@ -137,7 +166,7 @@ def tracking(functions: Sequence[Function], flows: Flows) -> str:
             f"for i in {_CONNTRACK}/nf_conntrack_udp_timeout* "
             f"{_CONNTRACK}/nf_conntrack_tcp_timeout*; do echo {flows.idle_s} > $i; done\n"
         )
-    return "".join(script)
+    return Script("".join(script))
 
 
 def _router(router: Router, for_us: bool, back: Router | None) -> Iterator[str]:
@@ -183,8 +212,114 @@ def _layer2(layer2: Layer2, for_us: bool, back: Layer2 | None) -> Iterator[str]:
     yield _nft("netdev", _INGRESS, [*rules, "fwd to right"])
 
 
+_FLOW = "ip saddr . ip daddr . ip protocol . th sport . th dport"
+
+
+def _balancer(balancer: Balancer, for_us: bool, back: None) -> Iterator[str]:
+    """At ingress, as l2fwd: a frame for another MAC address would not be routed."""
+    places = ", ".join(f"{i} : {mac}" for i, mac in enumerate(balancer.macs))
+    chosen = f"jhash {_FLOW} mod {len(balancer.macs)} map {{ {places} }}"
+    rules = [f"ip daddr {service} ether daddr set {chosen}" for service in balancer.services]
+    yield "ip link set left up\nip link set right up\n"
+    yield _nft("netdev", _INGRESS, [*rules, "fwd to right"])
+
+
+def _policer(policer: Policer, for_us: bool, back: None) -> Iterator[str]:
+    bound = f"rate over {policer.rate_bps // 8} bytes/second burst {policer.burst_bytes} bytes"
+    rules = [f"meta protocol {{ ip, ip6 }} limit {bound} drop", "fwd to right"]
+    yield "ip link set left up\nip link set right up\n"
+    yield _nft("netdev", _INGRESS, rules)
+
+
+# Behind the right interface, whatever the address, is the function that comes next: frames keep
+# their MAC addresses, as they do on our node.
+_ON = f"""\
+ip link set lo up
+ip link set left address {LEFT_MAC} up
+ip link set right address {TESTER_MAC} addrgenmode none up
+echo 1 > /proc/sys/net/ipv4/ip_forward
+for i in left right; do echo 0 > /proc/sys/net/ipv4/conf/$i/rp_filter; done
+ip neigh replace 192.0.2.254 lladdr {LEFT_MAC} dev right nud permanent
+"""
+
+
+def _only_for_us(kind: str, for_us: bool) -> None:
+    if not for_us:
+        raise InputError(f"{kind}: the kernel has it before a function that writes MAC addresses")
+
+
+def _translator(translator: Translator, for_us: bool, back: None) -> Iterator[str]:
+    """What comes from the left goes to tayga, and what comes from tayga to the right."""
+    _only_for_us("nat64", for_us)
+    if shutil.which("tayga", path=f"{os.environ.get('PATH')}:/usr/sbin:/sbin") is None:
+        raise InputError("nat64: not installed: tayga (Debian: apt-get install tayga)")
+    yield "until ip link show nat64 > /dev/null 2>&1; do sleep 0.05; done\n"
+    yield _ON
+    yield f"""\
+ip link set nat64 addrgenmode none mtu 1500 up
+for i in all left right nat64; do echo 0 > /proc/sys/net/ipv6/conf/$i/disable_ipv6; done
+for i in left right nat64; do echo 0 > /proc/sys/net/ipv6/conf/$i/accept_ra; done
+echo 0 > /proc/sys/net/ipv4/conf/nat64/rp_filter
+echo 1 > /proc/sys/net/ipv6/conf/all/forwarding
+ip -6 neigh replace 2001:db8:ffff::fe lladdr {LEFT_MAC} dev right nud permanent
+ip rule add iif left table 100
+ip -6 rule add iif left table 100
+ip route add default dev nat64 table 100
+ip -6 route add default dev nat64 table 100
+ip route add default via 192.0.2.254 dev right onlink
+ip -6 route add default via 2001:db8:ffff::fe dev right onlink
+"""
+
+
+def _tayga(translator: Translator) -> str:
+    lines = ["tun-device nat64", "ipv4-addr 192.0.2.253", "ipv6-addr 2001:db8:ffff::fd"]
+    lines += [f"map {four} {six}" for four, six in translator.rows]
+    return "exec tayga --nodetach -c /proc/self/fd/0 <<END\n" + "\n".join(lines) + "\nEND\n"
+
+
+def _tunnel(tunnel: Tunnel, for_us: bool, back: None) -> Iterator[str]:
+    _only_for_us("vpn", for_us)
+    words = [line.split() for line in tunnel.associations.splitlines()]
+    ends = {line[0]: {"spi": line[1], **dict(zip(line[2::2], line[3::2], strict=True))}
+            for line in words}  # fmt: skip
+    known = {"spi", "policy", "local", "peer", "key", "esn"}
+    if ends.keys() != {"in", "out"} or not all(end.keys() <= known for end in ends.values()):
+        raise InputError(f"vpn: the kernel is given associations of {', '.join(sorted(known))}")
+    local, peer = ends["out"]["local"], ends["out"]["peer"]
+    come, go = (f"src {peer} dst {local}", f"src {local} dst {peer}")
+    yield f"{_ON}ip address add {local}/32 dev lo\n"
+    for way, end in ((come, ends["in"]), (go, ends["out"])):
+        esn = " flag esn" if end.get("esn") == "yes" else ""
+        yield (
+            f"ip xfrm state add {way} proto esp spi {end['spi']} reqid 1 mode tunnel"
+            f" replay-window 1024{esn} aead 'rfc4106(gcm(aes))' {end['key']} 128\n"
+        )
+    if tunnel.opens:
+        template = f"tmpl {come} proto esp reqid 1 mode tunnel"
+        yield f"ip xfrm policy add dst {tunnel.match} dir fwd {template}\n"
+    else:
+        template = f"tmpl {go} proto esp reqid 1 mode tunnel"
+        yield f"ip route add {peer} via 192.0.2.254 dev right onlink\n"
+        yield f"ip xfrm policy add dst {tunnel.match} dir out {template}\n"
+    yield f"ip route add {tunnel.match} via 192.0.2.254 dev right onlink\n"
+
+
+# Of the kernel of Debian, beyond those that every guest has. Ciphers need others, and random
+# numbers, by names that modules.dep does not know.
+_CIPHER = ("sha512_generic", "drbg", "ctr", "ghash_generic", "gcm", "seqiv")
+_MODULES: dict[type[Meaning], tuple[str, ...]] = {
+    Balancer: ("nft_hash",),
+    Policer: ("nft_limit",),
+    Translator: ("tun",),
+    Tunnel: ("xfrm_user", "esp4", *_CIPHER),
+}
+MODULES = tuple(dict.fromkeys(module for each in _MODULES.values() for module in each))
 MEANINGS: dict[type[Meaning], Callable[[Any, bool, Any], Iterator[str]]] = {
     Firewall: _firewall,
     Router: _router,
     Layer2: _layer2,
+    Balancer: _balancer,
+    Policer: _policer,
+    Translator: _translator,
+    Tunnel: _tunnel,
 }

@@ -13,16 +13,19 @@ import os
 import platform
 import re
 import shutil
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from convoy.chain.meaning import Nat, types_of
 from convoy.dut.base import Ability, Device, Flows, Function, Presence, Running, Setup
 from convoy.dut.functions import tracks
-from convoy.dut.kernel import MEANINGS, changes_destination, script, tracking
+from convoy.dut.kernel import MEANINGS, Script, changes_destination, script, tracking
 from convoy.dut.veth import attached, unwire, wiring
 from convoy.errors import ConvoyError, InputError
 from convoy.host.namespace import Namespace, shell
+from convoy.host.process import Process, output_of
 
 _MOST = Path("/proc/sys/net/netfilter/nf_conntrack_max")  # of all network namespaces together
 _TRY = """\
@@ -32,14 +35,20 @@ nft add table bridge t
 nft add table netdev t
 """
 
+_TRY_ESP = """\
+ip xfrm state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 1 mode tunnel \
+  aead 'rfc4106(gcm(aes))' 0x0000000000000000000000000000000000000000 128
+"""
 
-def scripts(setup: Setup) -> list[str]:
+
+def scripts(setup: Setup) -> list[Script]:
     """Return a script for each namespace of a chain. Raises InputError."""
     if not setup.functions:
         return [script(None)]
     if tracks(setup.functions):
         return [tracking(setup.functions, setup.flows or Flows(0))]
-    made, for_us = [], True
+    made: list[Script] = []
+    for_us = True
     back: list[Function | None] = [None] * len(setup.functions)
     if setup.back is not None:
         back = list(reversed(setup.back))
@@ -51,10 +60,21 @@ def scripts(setup: Setup) -> list[str]:
     return made
 
 
+@cache
+def _lacks_esp() -> str:
+    """Return why this kernel seals and opens nothing, or the empty string: it does."""
+    try:
+        shell(_TRY_ESP, ("unshare", "--net", "sh", "-es"))
+    except ConvoyError as error:
+        return str(error).removeprefix("unshare: ").rstrip(".")
+    return ""
+
+
 class _Running(Running):
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._namespaces: list[Namespace] = []
+        self._programs: list[Process] = []
         self.notes = (attached(setup),)
         configured = scripts(setup)
         try:
@@ -62,18 +82,30 @@ class _Running(Running):
                 self._namespaces.append(Namespace())
             joined = wiring([namespace.pid for namespace in self._namespaces], setup)
             shell("\n".join(joined))
-            for namespace, lines in zip(self._namespaces, configured, strict=True):
-                namespace.run(lines)
+            for namespace, one in zip(self._namespaces, configured, strict=True):
+                if one.program:
+                    self._programs.append(self._started(namespace, one.program))
+                namespace.run(one.text)
         except BaseException:
             self.stop()
             raise
-        self.commands = tuple(("sh", "-ec", text) for text in (*joined, *configured))
+        texts = [text for one in configured for text in (one.program, one.text) if text]
+        self.commands = tuple(("sh", "-ec", text) for text in (*joined, *texts))
+
+    def _started(self, namespace: Namespace, program: str) -> Process:
+        cores = ",".join(map(str, self._setup.cores))
+        path = f"PATH=$PATH:/usr/sbin:/sbin\n{program}"
+        return Process(namespace.command("taskset", "-c", cores, "sh", "-ec", path))
 
     def ready(self, deadline_s: float) -> None:
         """It is: each command returned when the kernel had done it."""
 
     def alive(self) -> bool:
-        return all(namespace.alive() for namespace in self._namespaces)
+        kept = all(namespace.alive() for namespace in self._namespaces)
+        return kept and all(program.running() for program in self._programs)
+
+    def output(self) -> Mapping[str, str]:
+        return {f"program {i}": output_of(each) for i, each in enumerate(self._programs)}
 
     def counters(self) -> dict[str, Any] | None:
         """Return what the interfaces of each namespace counted."""
@@ -85,6 +117,8 @@ class _Running(Running):
         }
 
     def stop(self) -> None:
+        for program in self._programs:
+            program.close()
         unwire([namespace.pid for namespace in self._namespaces], self._setup)
         for namespace in self._namespaces:
             namespace.stop()
@@ -123,6 +157,9 @@ class Linux(Device):
         if setup.left.kind != setup.right.kind:
             raise InputError("give both ports the same kind")
         scripts(setup)
+        lacks = _lacks_esp() if any(each.type == "vpn" for each in setup.functions) else ""
+        if lacks:
+            raise InputError(f"vpn: this kernel has no ESP with AES-GCM: {lacks}; vm has a guest's")
         most = int(_MOST.read_text()) if _MOST.exists() else None
         flows = setup.flows
         if flows is not None and flows.idle_s is None and most is not None and most < flows.count:

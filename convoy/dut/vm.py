@@ -69,7 +69,7 @@ class _Running(Running):
         else:
             functions = scripts(setup)
             files = guest.kernel_guest(image, functions)
-            words = "".join(f"inside: {function}" for function in functions)
+            words = "".join(f"inside: {each.program}{each.text}" for each in functions)
         (setup.folder / "initramfs").write_bytes(files)
         self.notes = (EMULATED,) if accelerator == "tcg" else ()
         self.notes += (

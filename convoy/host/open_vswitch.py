@@ -27,6 +27,7 @@ MEMORY_MB = 1024
 DEADLINE_S = 60.0
 BRIDGE = "br0"
 SLEEP_MAX_US = 50
+BEFORE_RULES = {"meter": "add-meter", "group_id": "add-group"}  # commands, by how lines begin
 # emc-insert-inv-prob: one in so many packets that missed the EMC makes an entry; 0 turns it off.
 CACHES = {
     "emc": ("100", "false"),
@@ -170,7 +171,11 @@ class Switch(Scope):
         )  # fmt: skip
 
     def add_rules(self, rules: Sequence[str]) -> None:
-        """Give the bridge its rules, all at once. Raises ConvoyError."""
+        """Give the bridge its rules, all at once, after groups and meters. Raises ConvoyError."""
+        for rule in rules:
+            if command := BEFORE_RULES.get(rule.partition("=")[0]):
+                self.ask_bridge("ovs-ofctl", "-OOpenFlow14", command, self.bridge, rule)
+        rules = [rule for rule in rules if rule.partition("=")[0] not in BEFORE_RULES]
         file = self._folder / "flows.txt"
         file.write_text("\n".join(rules) + "\n")
         # Else a first fragment has no ports for a rule, and passes where its packet is denied.

@@ -147,7 +147,7 @@ def test_one_function_alone_is_one_process():
 
 def test_a_router_behind_another_takes_frames_that_are_not_for_it():
     scripts = linux.scripts(setup((CHAIN[1], CHAIN[0], CHAIN[1]), "af_packet"))
-    assert ["pkttype set unicast" in script for script in scripts] == [False, False, True]
+    assert ["pkttype set unicast" in script.text for script in scripts] == [False, False, True]
 
 
 def test_namespaces_are_wired_in_a_row():

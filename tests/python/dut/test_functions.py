@@ -2,17 +2,18 @@
 # Copyright 2026 The Convoy authors
 """The functions that devices are compared with, and their words in OpenFlow."""
 
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 import pytest
 
-from convoy.chain.flow_rules import _masks
-from convoy.chain.meaning import MEANINGS, Firewall, Router, types_of
+from convoy.chain.flow_rules import Out, Tables, _masks, path_rules
+from convoy.chain.meaning import MEANINGS, Firewall, Policer, Router, types_of
 from convoy.dut import functions
 from convoy.dut.addresses import DESTINATIONS, FEW, LEFT_MAC, SOURCES
 from convoy.dut.base import Function, PortAt, Setup
 from convoy.dut.devices import DEVICES, device
 from convoy.dut.functions import read
+from convoy.dut.kernel import script
 from convoy.dut.openflow import flows
 from convoy.errors import InputError
 from convoy.run import workload
@@ -128,10 +129,53 @@ def test_networks_of_benchmarks_are_those_of_rfc_2544():
 
 def test_every_function_that_devices_share_has_a_meaning():
     for name in MEANINGS:
-        assert read(workload.function(name, 3))
+        assert read(workload.function({"nat64": "to-ipv6", "vpn": "seal"}.get(name, name), 3))
     for one in DEVICES:
-        shared = set(MEANINGS) - (set() if one.ability.remembers else {"nat"})
+        shared = {"firewall", "router", "l2fwd", "bridge"}
         assert one.name == "testpmd" or one.ability.functions >= shared
+
+
+def test_the_functions_of_benchmarks_mean_what_they_are_configured_to():
+    assert read(functions.balancer(3)).macs == tuple(f"02:00:00:01:00:0{i}" for i in range(3))
+    assert read(functions.policer(8_000_000)) == Policer(8_000_000, 50_000)
+    four, six = read(functions.nat64()).rows[1]
+    assert (four, six) == (SOURCES, IPv6Network("2001:db8:64::c612:0/112"))
+    there, back = read(functions.seal()), read(functions.unseal())
+    assert (there.opens, back.opens, there.match) == (False, True, DESTINATIONS)
+    assert there.associations.startswith("out 0x1002 policy bench local 192.0.2.1 peer 192.0.2.2")
+
+
+# description, function, words of the message
+OWN = [
+    ("nat mode", Function("balancer", functions.balancer(2).config | {"mode": "nat"}), "mode dsr"),
+    ("a colour that passes", Function("policer", {"cir-bps": 1000}), "yellow: drop"),
+    ("a router behind", Function("nat64", functions.nat64().config | {"ttl": "check"}), "and ttl"),
+]
+
+
+@pytest.mark.parametrize(("function", "words"), [r[1:] for r in OWN], ids=[r[0] for r in OWN])
+def test_what_is_our_node_s_alone_is_said(function, words):
+    with pytest.raises(InputError, match=f"{function.type}: .*{words}"):
+        read(function)
+
+
+def test_open_vswitch_has_a_group_and_a_meter_before_the_rules_that_name_them():
+    group, *rules = flows([functions.balancer(2)])
+    assert group.startswith("group_id=1,type=select,bucket=actions=set_field:02:00:00:01:00:00->")
+    assert rules[0] == "table=0,priority=2,ip,nw_dst=198.19.0.1,actions=group:1"
+    meter, first, *_ = flows([functions.policer(8_000_000)])
+    assert meter == "meter=1,kbps,burst,band=type=drop,rate=8000,burst_size=400"
+    assert first == "table=0,priority=2,ip,actions=meter:1,goto_table:1"
+    for function in (functions.balancer(2), functions.policer()):
+        with pytest.raises(InputError, match="than our node"):
+            path_rules([read(function)], Tables(0), 1, {"right": Out(2, LEFT_MAC)}, "right")
+
+
+def test_the_kernel_is_not_given_an_association_that_it_cannot_have():
+    with pytest.raises(InputError, match="vpn: the kernel is given associations of esn, key"):
+        script(functions.seal(aggregate=True))
+    with pytest.raises(InputError, match="vpn: the kernel has it before a function that writes"):
+        script(functions.seal(), for_us=False)
 
 
 def test_a_type_that_only_our_node_knows_is_refused_by_name(tmp_path):
