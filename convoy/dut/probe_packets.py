@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from typing import Any, TypeVar
 
-from convoy.chain.meaning import Firewall, Meaning, Ports, Router, Rule
+from convoy.chain.meaning import Balancer, Firewall, Meaning, Ports, Router, Rule
 from convoy.dut.addresses import DPORT, LEFT_MAC
 from convoy.dut.expected import ICMP, IPV4, TCP, UDP, mac
 from convoy.frame.checksum import checksum
@@ -21,6 +21,7 @@ from convoy.frame.checksum import checksum
 PEER_MAC = "02:00:00:00:00:01"
 LEAST_BYTES = 64  # without FCS
 SIZES = (LEAST_BYTES, 129, 300)
+SPREAD = 256  # flows of each protocol to a balancer's service
 SAMPLED = 24  # rules and routes from each end of a list, and as many between
 MARK = b"\xc0\x4e\xb7\x1e"
 STAMP_BYTES = 14
@@ -157,6 +158,18 @@ def _of_router(router: Router) -> Iterator[Packet]:
     yield Packet("to no route", dst=IPv4Address("198.20.0.1"))
 
 
+def _of_balancer(balancer: Balancer) -> Iterator[Packet]:
+    for service in balancer.services:
+        for proto in (UDP, TCP):
+            for i in range(SPREAD):
+                yield Packet(f"flow {i} to {service}", dst=service, proto=proto, sport=1024 + 5 * i)
+        base = Packet(f"flow 0 to {service}", dst=service)
+        yield replace(base, why=f"{base.why}: another TTL", ttl=3)
+        yield replace(base, why=f"{base.why}: longer", size=SIZES[-1])
+        for near in _around(int(service), int(service), HIGHEST)[1:]:
+            yield Packet(f"to {IPv4Address(near)}, which is no service", dst=IPv4Address(near))
+
+
 def packets(chain: Sequence[Meaning]) -> list[Packet]:
     """Return the packets for a chain, in an order in which neighbours differ little."""
     result: list[Packet] = []
@@ -170,4 +183,6 @@ def packets(chain: Sequence[Meaning]) -> list[Packet]:
                 result += _of_rule(i + 1, rule)
         elif isinstance(meaning, Router):
             result += _of_router(meaning)
+        elif isinstance(meaning, Balancer):
+            result += _of_balancer(meaning)
     return list(dict.fromkeys(result))

@@ -12,6 +12,7 @@ from itertools import groupby
 from pathlib import Path
 
 from convoy.dut.base import Running, Setup
+from convoy.dut.dummy import KIND
 from convoy.dut.several import Several
 from convoy.errors import ConvoyError
 from convoy.host.private import private_folder
@@ -26,6 +27,7 @@ from convoy.run.application_run import ApplicationRun
 from convoy.run.baseline_rate import BaselineRate
 from convoy.run.order import APPLICATION_S, DeviceRun, both_ways_setup, chains_of, estimate_s
 from convoy.run.packet_run import READY_DEADLINE_S, PacketRun, Settings
+from convoy.run.rehearsal import rehearsals
 from convoy.run.remote.connection import ConnectionLostError
 from convoy.run.run_state import RunState
 from convoy.run.two_hosts import TwoHosts
@@ -178,22 +180,31 @@ class Bench:
             setups = self._setups(run, private)
             running: Running | None = None
             try:
+                if not run.applications and run.repeat == 0 and run.port_kind != KIND:
+                    self._rehearse(run)
                 several = len(setups) > 1
                 starting = Several(run.device, setups) if several else run.device.start(setups[0])
                 with starting as running:
                     if run.applications:
                         self._run_applications(run, setups[0], running, private)
                     else:
-                        PacketRun(
-                            run,
-                            self._settings,
-                            self._state,
-                            self._folder,
-                            self._baseline_pps,
-                            self._keep,
-                        ).measure(setups, running)
+                        self._packet_run(run).measure(setups, running)
             finally:
                 self._log(run, running)
+
+    def _packet_run(self, run: DeviceRun) -> PacketRun:
+        settings, pps = self._settings, self._baseline_pps
+        return PacketRun(run, settings, self._state, self._folder, pps, self._keep)
+
+    def _rehearse(self, run: DeviceRun) -> None:
+        """See what cannot be seen of a device while it is measured. Raises ConvoyError."""
+        with private_folder() as private:
+            wanted = rehearsals(self._setups(run, private)[0].functions)
+        for rehearsal in wanted:
+            with private_folder() as private:
+                setup = replace(self._setups(run, private)[0], functions=rehearsal.functions)
+                with run.device.start(setup) as running:
+                    self._packet_run(run).rehearse(setup, rehearsal.check, running)
 
     def _setups(self, run: DeviceRun, private: Path) -> tuple[Setup, ...]:
         """Return the device's configuration: a setup for each chain, in folders that exist."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 from zlib import crc32
 
-from convoy.dut.addresses import INSIDE, OUTSIDE
+from convoy.dut.addresses import INSIDE, OUTSIDE, SERVICE
 from convoy.dut.base import PortAt, Running, Setup
 from convoy.dut.dummy import RunningDummy
 from convoy.dut.variants import variant
@@ -33,6 +33,7 @@ from convoy.run.referee import (
     comparison,
     meanings,
 )
+from convoy.run.rehearsal import Check
 from convoy.run.remembered import check_translation, fill
 from convoy.run.run_state import RunState
 from convoy.search.goals import LONGEST_S, SMOKE, goals
@@ -120,6 +121,7 @@ class PacketRun:
             flows_of(spec) is not None,
             spec.connections,
             FORGOTTEN_S if spec.connections else None,
+            str(SERVICE) if "balancer" in spec.functions else None,
         )
 
     def measure(self, setups: Sequence[Setup], running: Running) -> None:
@@ -140,6 +142,13 @@ class PacketRun:
                 )  # fmt: skip
                 for point in self._state.points(self._run):
                     self._point(point, bed)
+
+    def rehearse(self, setup: Setup, check: Check, running: Running) -> None:
+        """See what cannot be seen while it is measured. Raises ConvoyError."""
+        with self._tester((setup,), running) as tester:
+            running.ready(READY_DEADLINE_S)
+            file = setup.folder / "rehearsed.pcap"
+            check(tester, self._run.what, file, min(1, self._load.convoys))
 
     def _changing(self, setup: Setup, running: Running) -> AbstractContextManager[Changing | None]:
         changes, settings = self._run.spec.changes, self._settings

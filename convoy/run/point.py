@@ -63,6 +63,7 @@ class Load:
     stateful: bool = False  # from hosts behind stateful functions
     connections: Literal["udp", "tcp"] | None = None  # each packet begins one; None: known flows
     idle_s: float | None = None  # after which connections are forgotten
+    service: str | None = None  # that all flows are to; None: to all that a router knows
 
     def plain(self) -> "Load":
         """Return the simplest load of these ports: convoys come back disaggregated, and counted."""
@@ -82,7 +83,7 @@ def specification(
     if load.stateful:
         traffic = stateful_flows(load.flows, load.connections or "udp", first)
     else:
-        traffic = flows(load.flows, load.entries)
+        traffic = flows(load.flows, load.entries, load.service)
     convoys: dict[str, Any] = {"convoys": load.convoys} if load.convoys else {}
     bursty = {"pacing": dict(load.pacing)} if load.pacing and rate_pps is not None else {}
     chains = load.chains

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from convoy.chain.meaning import Firewall, Meaning, Nat
+from convoy.chain.meaning import Balancer, Firewall, Meaning, Nat, Translator
 from convoy.dut.base import Function
-from convoy.dut.expected import expected
+from convoy.dut.expected import Fields, expected, fields
 from convoy.dut.functions import read
 from convoy.dut.probe_packets import STAMP_BYTES, index_of, packets
 from convoy.errors import ConvoyError, InputError
+from convoy.frame.checksum import checksum
 from convoy.host.run_queue import ThreadTime, run_queue_delay_ns
 from convoy.results.trial_result import TrialResult
 from convoy.run.verdict import verdict_of
@@ -28,6 +29,7 @@ COMPARED_PPS = 20_000.0
 COMPARED_PASSES = 6  # of all packets in a trial: what a device remembers of the first shows
 COMPARED_TRIES = 10  # a switch's first packets of a flow wait for its slow path
 KEPT_MOST = 4096
+FLOWS_EACH = 24  # for a backend: that one has none then is a chance of one in 10^9
 LOW_S = 1.0
 SMOKE_S = 0.1  # of smoke: one packet lost in 10,000 shows
 LOW_PPS = (500_000.0, 500_000.0, 300_000.0, 200_000.0)  # until a trial loses nothing
@@ -59,10 +61,13 @@ def write_pcap(path: Path, frames: Sequence[bytes]) -> None:
             file.write(struct.pack("<IIII", 0, number, len(frame), len(frame)) + frame)
 
 
-def _masked(frame: bytes, own_source: bool) -> bytes:
+def _masked(frame: bytes, own_source: bool, translated: bool) -> bytes:
     """Return a frame without the tester's stamp, and without what a device may write."""
     at = (len(frame) - STAMP_BYTES) & ~1
     head = frame[:6] + (bytes(6) if own_source else frame[6:12]) + frame[12:at]
+    if translated and head[12:14] == b"\x08\0" and checksum(head[14:34]) == 0:
+        # Identification, "don't fragment", and so the checksum, which is right.
+        head = head[:18] + bytes(3) + head[21:24] + bytes(2) + head[26:]
     return head + bytes(STAMP_BYTES) + frame[at + STAMP_BYTES :]
 
 
@@ -80,40 +85,79 @@ def _difference(came: bytes, due: bytes) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is sent, and what must come out. own_source: a device writes its own MAC address."""
+    """What is sent, and what may come out."""
 
     why: tuple[str, ...]
     sent: tuple[bytes, ...]
-    due: tuple[bytes | None, ...]  # None: nothing
-    own_source: bool = False
+    due: tuple[tuple[bytes, ...], ...]  # one of these; none: nothing
+    own_source: bool = False  # a device writes its own MAC address
+    translated: bool = False  # from IPv6, which has no identification and is not fragmented
+    backends: int = 0  # of a balancer
 
-    def wrong(self, kept: Sequence[str]) -> str:
-        """Return what is wrong with frames that came out, or the empty string."""
+    def wrong(self, kept: Sequence[str], chosen: dict[Fields, bytes]) -> str:
+        """Return what is wrong with frames that came out, or the empty string.
+
+        chosen: where frames of flows went that came before; those of kept are added.
+        """
         for text in kept:
             came = bytes.fromhex(text)
             index = index_of(came)
             if index is None or index >= len(self.sent):
                 return f"a frame came out that nobody sent: {came[:64].hex()}"
             due = self.due[index]
-            if due is None:
+            if not due:
                 return f"{self.why[index]}: came out, but must be dropped"
-            one, other = (_masked(frame, self.own_source) for frame in (came, due))
-            if one != other:
-                return f"{self.why[index]}: {_difference(one, other)}"
+            one = self._masked(came)
+            if one not in map(self._masked, due):
+                nearest = next((each for each in due if each[:6] == came[:6]), due[0])
+                return f"{self.why[index]}: {_difference(one, self._masked(nearest))}"
+            flow = fields(self.sent[index])
+            if flow is None or not self.backends:
+                continue
+            if chosen.setdefault(flow, came[:6]) != came[:6]:
+                return (
+                    f"{self.why[index]}: went to {came[:6].hex(':')}, and a packet of the same "
+                    f"flow to {chosen[flow].hex(':')}"
+                )
         return ""
+
+    def _masked(self, frame: bytes) -> bytes:
+        return _masked(frame, self.own_source, self.translated)
 
     def missing(self, kept: Sequence[str]) -> set[int]:
         """Return which packets must come out, and did not once."""
         came = {index_of(bytes.fromhex(text)) for text in kept}
-        return {i for i, due in enumerate(self.due) if due is not None and i not in came}
+        return {i for i, due in enumerate(self.due) if due and i not in came}
+
+    def unspread(self, chosen: Mapping[Fields, bytes]) -> str:
+        """Return how few of a balancer's backends have flows, or the empty string: enough."""
+        if not self.backends:
+            return ""
+        flows = {
+            fields(sent) for sent, due in zip(self.sent, self.due, strict=True) if len(due) > 1
+        }
+        met = len({backend for flow, backend in chosen.items() if flow in flows})
+        # Each, where even a random choice leaves none without; else half of those it could reach.
+        all_met = len(flows) >= FLOWS_EACH * self.backends
+        least = self.backends if all_met else min(self.backends, len(flows)) // 2
+        few = f"{len(flows)} flows met {met} of {self.backends} backends"
+        return few if met < least else ""
 
 
 def comparison(chain: Sequence[Meaning], own_source: bool = False) -> Comparison:
-    """Return the comparison for a chain of functions without state."""
+    """Return the comparison for a chain of functions that remember nothing."""
     chosen = packets(chain)[: KEPT_MOST // 2]
     sent = tuple(packet.frame(i) for i, packet in enumerate(chosen))
     due = tuple(expected(chain, frame) for frame in sent)
-    return Comparison(tuple(packet.why for packet in chosen), sent, due, own_source)
+    balancers = [len(meaning.macs) for meaning in chain if isinstance(meaning, Balancer)]
+    return Comparison(
+        tuple(packet.why for packet in chosen),
+        sent,
+        due,
+        own_source,
+        any(isinstance(meaning, Translator) for meaning in chain),
+        balancers[-1] if balancers else 0,
+    )
 
 
 def compare_output(
@@ -128,6 +172,7 @@ def compare_output(
     write_pcap(file, wanted.sent)
     passes = max(1, min(COMPARED_PASSES, KEPT_MOST // len(wanted.sent)))
     missing = set(range(len(wanted.sent)))
+    chosen: dict[Fields, bytes] = {}
     for _ in range(COMPARED_TRIES):
         result = tester.trial(
             {
@@ -142,7 +187,7 @@ def compare_output(
         )
         if result.kept is None or result.total is None:
             raise ConvoyError(f"{what}: its output was not compared: {result.reason}")
-        wrong = wanted.wrong(result.kept)
+        wrong = wanted.wrong(result.kept, chosen)
         if not wrong and result.total.corrupt_pkts:
             wrong = f"{result.total.corrupt_pkts} packets came out with other bytes"
         if not wrong and result.total.duplicated_pkts:
@@ -150,6 +195,8 @@ def compare_output(
         if wrong:
             raise ConvoyError(f"{what}: wrong output, so no rate counts: {wrong}")
         missing &= wanted.missing(result.kept)
+        if not missing and (few := wanted.unspread(chosen)):
+            raise ConvoyError(f"{what}: wrong output, so no rate counts: {few}")
         if not missing:
             return
     first = wanted.why[min(missing)]

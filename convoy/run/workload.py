@@ -27,17 +27,18 @@ def size_of(size: str) -> int | str | dict[str, str]:
     return int(size) if size.isdigit() else size
 
 
-def flows(count: int = FLOWS, entries: int = 1) -> dict[str, Any]:
+def flows(count: int = FLOWS, entries: int = 1, service: str | None = None) -> dict[str, Any]:
     """Return the flows as a trial's specification writes them, to all that a router knows.
 
-    entries: its routes. 1,000 sources, 1,024 destinations and 64,512 ports: millions of flows.
+    entries: its routes. service: the only destination, of a balancer.
+    1,000 sources, 1,024 destinations and 64,512 ports: millions of flows.
     """
     near = entries <= FEW.num_addresses
     return {
         "count": count,
         "order": "shuffle",
         "src_ip": "198.18.0.1-198.18.3.232",
-        "dst_ip": str(FEW) if near else str(DESTINATIONS),
+        "dst_ip": service or (str(FEW) if near else str(DESTINATIONS)),
         "src_port": "1024-65535",
         "dst_port": str(DPORT),
         "dst_mac": LEFT_MAC,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from convoy.dut.base import Function
-from convoy.dut.expected import expected
-from convoy.dut.functions import bridge, firewall, macswap, nat, router, stateful
+from convoy.dut.expected import expected, fields
+from convoy.dut.functions import balancer, bridge, firewall, macswap, nat, router, stateful
 from convoy.dut.probe_packets import Packet, index_of, packets
 from convoy.errors import ConvoyError
 from convoy.host.folders import dpdk_folder
@@ -125,7 +125,7 @@ def test_a_device_that_does_its_work_may_be_measured(faulty: Faulty):
 
 def test_what_has_state_or_is_known_to_our_node_alone_is_not_compared_here():
     assert meanings((stateful(), nat())) is None
-    assert meanings((Function("policer"),)) is None
+    assert meanings((Function("srv6"),)) is None
     assert meanings(()) == ()
 
 
@@ -135,7 +135,7 @@ def test_probes_meet_all_rules_and_routes_from_both_sides():
     wanted = comparison(chain)
     assert len({frame[:-14] for frame in wanted.sent}) == len(wanted.sent)
     assert [index_of(frame) for frame in wanted.sent] == list(range(len(wanted.sent)))
-    dropped = sum(due is None for due in wanted.due)
+    dropped = sum(due == () for due in wanted.due)
     assert 50 < dropped < len(wanted.due) - 50
     assert index_of(b"no packet of these") is None
 
@@ -145,24 +145,64 @@ def test_the_source_address_is_left_out_where_a_device_writes_its_own():
     assert chain is not None
     frame = Packet().frame(0)
     other = frame[:6] + bytes(6) + frame[12:]
-    assert "source MAC address" in comparison(chain).wrong([other.hex()])
-    assert comparison(chain, own_source=True).wrong([other.hex()]) == ""
-    assert "bytes came out" in comparison(chain).wrong([frame.hex() + "00"])
-    assert "nobody sent" in comparison(chain).wrong(["00" * 60])
+    assert "source MAC address" in comparison(chain).wrong([other.hex()], {})
+    assert comparison(chain, own_source=True).wrong([other.hex()], {}) == ""
+    assert "bytes came out" in comparison(chain).wrong([frame.hex() + "00"], {})
+    assert "nobody sent" in comparison(chain).wrong(["00" * 60], {})
 
 
 def test_one_missing_packet_is_named(tmp_path: Path):
     chain = meanings((macswap(),))
     assert chain is not None
     wanted = comparison(chain)
-    came = [due.hex() for due in wanted.due if due is not None]
-
-    class Tester:
-        def trial(self, specification):
-            return TrialResult(ok=True, total=PacketCounts(), kept=tuple(came[1:]))
-
+    came = [due[0] for due in wanted.due if due]
     with pytest.raises(ConvoyError, match="packets 1 never came out, the first of them 64 bytes"):
-        compare_output(Tester(), "stub", wanted, tmp_path / "x.pcap")
+        compare_output(Answering(came[1:]), "stub", wanted, tmp_path / "x.pcap")
+
+
+class Answering:
+    """A tester to which the same frames come in each trial."""
+
+    def __init__(self, came):
+        self._kept = tuple(frame.hex() for frame in came)
+
+    def trial(self, specification):
+        return TrialResult(ok=True, total=PacketCounts(), kept=self._kept)
+
+
+def _to(chosen):
+    """Return what comes out of a balancer, and its comparison. chosen: number of a backend, of a
+    packet's.
+    """
+    chain = meanings((balancer(10),))
+    assert chain is not None
+    wanted = comparison(chain)
+    came = [due[chosen(i) % len(due)] for i, due in enumerate(wanted.due)]
+    return came, wanted
+
+
+def test_a_balancer_may_choose_any_backend_for_a_flow(tmp_path: Path):
+    came, wanted = _to(lambda i: i % 7 + i % 4)
+    flows = {}  # a flow's first choice is kept
+    came = [flows.setdefault(fields(sent), frame[:6]) + frame[6:]
+            for sent, frame in zip(wanted.sent, came, strict=True)]  # fmt: skip
+    compare_output(Answering(came), "stub", wanted, tmp_path / "x.pcap")
+
+
+def test_a_flow_that_a_balancer_splits_is_found(tmp_path: Path):
+    came, wanted = _to(lambda i: i)
+    with pytest.raises(ConvoyError, match="and a packet of the same flow to 02:00:00:01:00:0"):
+        compare_output(Answering(came), "stub", wanted, tmp_path / "x.pcap")
+
+
+def test_backends_that_nobody_has_and_backends_without_flows_are_found(tmp_path: Path):
+    came, wanted = _to(lambda i: 0)
+    with pytest.raises(ConvoyError, match="513 flows met 1 of 10 backends"):
+        compare_output(Answering(came), "stub", wanted, tmp_path / "x.pcap")
+    at = next(i for i, due in enumerate(wanted.due) if len(due) > 1)
+    came[at] = bytes(6) + came[at][6:]
+    with pytest.raises(ConvoyError, match="destination MAC address is 000000000000"):
+        compare_output(Answering(came), "stub", wanted, tmp_path / "x.pcap")
 
 
 @pytest.mark.parametrize(
@@ -203,4 +243,4 @@ def test_a_capture_is_written_as_the_tester_reads_it(tmp_path: Path):
     frames = [packet.frame(i) for i, packet in enumerate(packets(()))]
     write_pcap(tmp_path / "x.pcap", frames)
     assert read_packets(tmp_path / "x.pcap") == frames
-    assert expected((), frames[0]) == frames[0]
+    assert expected((), frames[0]) == (frames[0],)
