@@ -224,10 +224,10 @@ static int check_together(const struct cv_where *top, const struct gen_spec *spe
 		return cv_where_error(top,
 			"keep: %u: the bytes of a capture's frames are kept; give a capture",
 			spec->keep);
-	if (spec->convoy_packets > 1 && spec->capture != NULL)
+	if (spec->convoy_packets > 1 && spec->capture != NULL && spec->capture_timing)
 		return cv_where_error(top,
-			"convoys: %u: captures are replayed packet by packet; use 1 to take "
-			"received convoys apart",
+			"convoys: %u: a capture is replayed packet by packet at its own times; use "
+			"timing: \"rate\", or 1 to take received convoys apart",
 			spec->convoy_packets);
 	if (spec->off_us > 0 && spec->on_us == 0)
 		return cv_where_error(top, "pacing: off_us: %g: needs on_us", spec->off_us);

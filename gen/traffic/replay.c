@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "capture/capture.h"
+#include "gen/traffic/convoys.h"
 #include "gen/traffic/stamp.h"
 
 #define FRAMES_MAX (1u << 24)
@@ -230,6 +231,28 @@ static int read_file(struct builder *builder)
 	return 0;
 }
 
+// How many packets make frames_min frames: of one pass, no fewer frames than its convoys. 0: out of
+// memory.
+static uint32_t packets_min(const struct builder *builder)
+{
+	const struct gen_pool *pool = builder->pool;
+	const uint32_t frames_min = builder->room->frames_min;
+	uint32_t *sizes;
+
+	if (builder->spec->convoy_packets <= 1)
+		return frames_min;
+	sizes = calloc(pool->pass_count, sizeof(*sizes));
+	if (sizes == NULL) {
+		cv_error_set(builder->error, "out of memory for %u packets", pool->pass_count);
+		return 0;
+	}
+	for (uint32_t i = 0; i < pool->pass_count; i++)
+		sizes[i] = pool->frames[i].bytes + GEN_FCS_BYTES;
+	const uint32_t frames = gen_convoys_least(sizes, pool->pass_count, builder->spec);
+	free(sizes);
+	return (frames_min + frames - 1) / frames * pool->pass_count;
+}
+
 int gen_replay_build(struct gen_pool *pool, const struct gen_spec *spec,
 	const struct gen_room *room, struct cv_error *error)
 {
@@ -239,9 +262,12 @@ int gen_replay_build(struct gen_pool *pool, const struct gen_spec *spec,
 	if (read_file(&builder) < 0)
 		return -EINVAL;
 	pool->pass_count = pool->count;
+	const uint32_t least = packets_min(&builder);
+	if (least == 0)
+		return -ENOMEM;
 	// A frame must not be sent again while it is still in the send queue: the pool holds whole
 	// passes, enough of them.
-	while (pool->count < room->frames_min || pool->count % pool->pass_count != 0) {
+	while (pool->count < least || pool->count % pool->pass_count != 0) {
 		const uint32_t from = pool->count - pool->pass_count;
 		const struct gen_frame again = pool->frames[from];
 
@@ -250,5 +276,5 @@ int gen_replay_build(struct gen_pool *pool, const struct gen_spec *spec,
 			return -EINVAL;
 		pool->gaps_ns[pool->count - 1] = pool->gaps_ns[from];
 	}
-	return 0;
+	return spec->convoy_packets > 1 ? gen_convoys_build(pool, spec, room, error) : 0;
 }

@@ -11,7 +11,8 @@
 
 #include "gen/traffic/pool.h"
 
-// Fills *pool from spec->capture, again and again until frames_min are there. 0, or a negative errno
+// Fills *pool from spec->capture, again and again until frames_min are there, in convoys where the
+// specification has such. 0, or a negative errno
 // with error set: the file's fault (it and the packet are named), or too large for the port.
 int gen_replay_build(struct gen_pool *pool, const struct gen_spec *spec,
 	const struct gen_room *room, struct cv_error *error);

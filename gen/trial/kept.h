@@ -10,7 +10,7 @@
 
 #include "gen/traffic/wire.h"
 
-#define GEN_KEPT_BYTES 512u // of each; the rest of a longer one is not kept
+#define GEN_KEPT_BYTES 1518u // of each; the rest of a longer one is not kept
 
 struct gen_kept_frame {
 	uint16_t bytes;

@@ -15,6 +15,7 @@ from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import rdpcap, wrpcap
 
+from convoy.frame import decode, may_be_convoy
 from convoy.host.programs import CHECKOUT, need
 
 STAMP = 14
@@ -176,6 +177,44 @@ def test_replay_at_a_rate_and_at_a_speed(tmp_path: Path):
     replay = {"file": str(tmp_path / "in.pcap"), "speed": 10}
     _, result = sent(tmp_path, duration_s=0.01095, capture=replay)
     assert result["total"]["offered_pkts"] == 110
+
+
+def test_a_capture_is_replayed_in_convoys(tmp_path: Path):
+    ether = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+    ip = IP(src="10.0.0.1", dst="10.0.0.2")
+    packets = [
+        bytes(ether / ip / UDP(sport=1, dport=i) / Raw(bytes([i]) * size))
+        for i, size in enumerate((40, 700, 1472, 64, 40, 40, 40))
+    ]
+    wrpcap(str(tmp_path / "in.pcap"), [Ether(packet) for packet in packets])
+    trial = {
+        "capture": {"file": str(tmp_path / "in.pcap"), "timing": "rate"},
+        "convoys": 4,
+        "packets": 21,
+        "rate_pps": "max",
+    }
+    path = tmp_path / "sent.pcap"
+    done = subprocess.run(
+        [need("convoy-gen"), "--port", f"dev:net_pcap0,tx_pcap={path}"],
+        input=json.dumps(trial | {"drain_s": 0}) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    frames = [bytes(frame) for frame in rdpcap(str(path))]
+    convoys = [decode(frame).packets if may_be_convoy(frame) else (frame,) for frame in frames]
+    # The longest packet goes by itself; no convoy is fuller than asked for, nor than a frame.
+    assert [len(convoy) for convoy in convoys[:3]] == [2, 1, 4]
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["convoys"]["sent_frames"] == sum(len(convoy) > 1 for convoy in convoys)
+    sent = [packet for convoy in convoys for packet in convoy]
+    assert len(sent) == result["total"]["sent_pkts"] == 21
+    for before, after in zip(packets * 3, sent, strict=True):
+        stamp = (len(before) - STAMP) & ~1
+        assert len(after) == len(before)
+        assert after[:stamp] == before[:stamp] and after[stamp:] != before[stamp:]
+        assert_checksums(Ether(after))
 
 
 @pytest.mark.parametrize(
