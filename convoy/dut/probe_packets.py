@@ -23,7 +23,6 @@ LEAST_BYTES = 64  # without FCS
 SIZES = (LEAST_BYTES, 129, 300)
 SPREAD = 256  # flows of each protocol to a balancer's service
 SAMPLED = 24  # rules and routes from each end of a list, and as many between
-MARK = b"\xc0\x4e\xb7\x1e"
 STAMP_BYTES = 14
 HIGHEST = (1 << 32) - 1
 SRC, DST = IPv4Address("198.18.0.1"), IPv4Address("198.19.0.1")
@@ -44,12 +43,10 @@ class Packet:
     ident: int = 0
     size: int = LEAST_BYTES
 
-    def frame(self, index: int) -> bytes:
-        """Return it with its index in the payload, and room for the tester's stamp behind."""
-        payload = MARK + struct.pack(">HH", index, 0xFFFF - index)
+    def frame(self) -> bytes:
+        """Return it with room for the tester's stamp at its end."""
         l4_bytes = {UDP: 8, TCP: 20}.get(self.proto, 8)
-        rest = max(self.size - 34 - l4_bytes - len(payload), STAMP_BYTES)
-        payload += bytes(rest)
+        payload = bytes(max(self.size - 34 - l4_bytes, STAMP_BYTES))
         length = 20 + l4_bytes + len(payload)
         ip = struct.pack(
             ">BBHHHBBH4s4s", 0x45, 0, length, self.ident, 0, self.ttl, self.proto, 0,
@@ -72,15 +69,6 @@ class Packet:
         data = (b"" if self.proto == ICMP else pseudo) + head + payload
         value = checksum(data + b"\0" * (len(data) % 2))
         return head[:at] + struct.pack(">H", value or 0xFFFF) + head[at + 2 :] + payload
-
-
-def index_of(frame: bytes) -> int | None:
-    """Return the index that a frame carries, or None: it is none of these."""
-    at = frame.find(MARK)
-    if at < 0 or at + 8 > len(frame):
-        return None
-    index, inverse = struct.unpack_from(">HH", frame, at + 4)
-    return int(index) if index + inverse == 0xFFFF else None
 
 
 def sampled(items: Sequence[Item]) -> list[tuple[int, Item]]:
@@ -137,7 +125,7 @@ def _inside(network: IPv4Address, count: int) -> IPv4Address:
 
 def _wrapping(packet: Packet) -> Packet:
     """Return a packet whose checksum carries when its TTL is decremented (RFC 1624)."""
-    (value,) = struct.unpack_from(">H", packet.frame(0), 24)
+    (value,) = struct.unpack_from(">H", packet.frame(), 24)
     # It falls by what the identification rises, and behind 0 comes 0xFFFE.
     ident = 0 if value >= 0xFF00 else value + 1
     return replace(packet, ident=ident, why=f"{packet.why}: a checksum that carries")

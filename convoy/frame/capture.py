@@ -15,6 +15,10 @@ _SECTION, _INTERFACE, _SIMPLE, _PACKET = 0x0A0D0D0A, 1, 3, 6
 _ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 
 
+# Bytes that were captured, and how many the packet had.
+Captured = tuple[bytes, int]
+
+
 def read_packets(path: Path) -> list[bytes]:
     """Return the Ethernet packets that were captured whole. What a cut file has is read.
 
@@ -24,6 +28,14 @@ def read_packets(path: Path) -> list[bytes]:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
+    return [packet for packet, length in captured(data, path) if len(packet) == length]
+
+
+def captured(data: bytes, path: Path) -> list[Captured]:
+    """Return the Ethernet packets that a file's bytes have, whole or cut.
+
+    Raises InputError as read_packets() does.
+    """
     if data[:4] in _PCAP and len(data) >= 24:
         order = "<" if _PCAP[data[:4]] == "little" else ">"
         (link,) = struct.unpack_from(order + "I", data, 20)
@@ -35,17 +47,17 @@ def read_packets(path: Path) -> list[bytes]:
     raise InputError(f"{path}: is no capture; give a pcap or pcapng file")
 
 
-def _pcap(data: bytes, order: str) -> Iterator[bytes]:
+def _pcap(data: bytes, order: str) -> Iterator[Captured]:
     at = 24
     while at + 16 <= len(data):
-        captured, length = struct.unpack_from(order + "II", data, at + 8)
+        size, length = struct.unpack_from(order + "II", data, at + 8)
         at += 16
-        if captured == length and at + captured <= len(data):
-            yield data[at : at + captured]
-        at += captured
+        if size <= length and at + size <= len(data):
+            yield data[at : at + size], length
+        at += size
 
 
-def _pcapng(data: bytes) -> Iterator[bytes]:
+def _pcapng(data: bytes) -> Iterator[Captured]:
     order, links, at = "<", list[int](), 0
     while at + 12 <= len(data):
         if data[at : at + 4] == b"\x0a\x0d\x0d\x0a":
@@ -58,11 +70,11 @@ def _pcapng(data: bytes) -> Iterator[bytes]:
         if kind == _INTERFACE and len(body) >= 2:
             links.append(struct.unpack_from(order + "H", body)[0])
         elif kind == _PACKET and len(body) >= 20:
-            interface, _, _, captured, length = struct.unpack_from(order + "IIIII", body)
+            interface, _, _, taken, length = struct.unpack_from(order + "IIIII", body)
             ethernet = interface < len(links) and links[interface] == ETHERNET
-            if ethernet and captured == length and 20 + captured <= len(body):
-                yield body[20 : 20 + captured]
+            if ethernet and taken <= length and 20 + taken <= len(body):
+                yield body[20 : 20 + taken], length
         elif kind == _SIMPLE and len(body) >= 4 and links[:1] == [ETHERNET]:
             (length,) = struct.unpack_from(order + "I", body)
             if 4 + length <= len(body):
-                yield body[4 : 4 + length]
+                yield body[4 : 4 + length], length

@@ -5,7 +5,8 @@
 A change is the quotient of the geometric means of a point's rounds. A machine may be slower in one
 run than in the other for all devices alike. So each rate is compared with the run's own first
 device at the same point as well; "relative" is what is left of a change without that device's.
-Points whose host state differs (degraded in one run, nominal in the other) are not compared.
+Points whose host state differs (degraded in one run, nominal in the other) are not compared, and
+neither are those of captures that are not the same file.
 
 Agreement within a wide noise says little. So points at which even a change by a quarter would not
 have been significant are counted as underpowered.
@@ -121,9 +122,13 @@ def _quotient(row: Row, over: Row) -> float:
 def compare(one: Run, other: Run) -> dict[str, Any]:
     """Return every point that both have, and a sentence."""
     points: list[dict[str, Any]] = []
+    others: set[str] = set()  # captures that are not the same file
     for a in one.rows:
         b = other.same_point(a, a.device)
         if a.role == "control" or b is None or not a.rate_pps or not b.rate_pps:
+            continue
+        if a.conditions.capture != b.conditions.capture:
+            others.add(a.size)
             continue
         first, second = _reference(one, a), _reference(other, b)
         moved = _quotient(second, first) if first and second else 1.0
@@ -176,5 +181,9 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
     few = sum(point["noise"] is None and not point["host_state_changed"] for point in points)
     if few:
         lines.append(f"{few} of {len(points)} points have too few rounds for a verdict.")
+    if others:
+        lines.append(
+            f"Not compared, for it is not the same file in both runs: {', '.join(sorted(others))}."
+        )
     summary = " ".join(lines)
     return {"points": points, "summary": summary}

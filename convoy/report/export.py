@@ -32,6 +32,7 @@ def as_json(row: Row) -> dict[str, Any]:
         "functions": list(row.functions),
         "cpu_speed": row.cpu_speed,
         "size": row.size,
+        "capture_sha256": row.conditions.capture or None,
         "flows": row.conditions.flows,
         "connections": row.conditions.connections or None,
         "port_kind": row.port_kind,

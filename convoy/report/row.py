@@ -43,6 +43,7 @@ class Conditions:
     entries: int | None = None  # routes and rules; None: not known
     flows: int | None = None
     connections: str = ""  # rates are of new connections of this protocol, not of packets
+    capture: str = ""  # sha256 of the file that is replayed; "": made packets
 
     @property
     def plain(self) -> bool:
@@ -50,8 +51,8 @@ class Conditions:
         return self.convoys <= 1 and not self.aggregates and not self.connections
 
 
-def conditions(scenario: Scenario | None, setup: str, device: str) -> Conditions:
-    """Return what a run's plan says of a setup."""
+def conditions(scenario: Scenario | None, setup: str, device: str, size: str) -> Conditions:
+    """Return what a run's plan says of a setup, and of a frame size that is a capture's name."""
     if scenario is None or setup not in scenario.setups:
         return Conditions()
     spec = scenario.setups[setup]
@@ -71,6 +72,7 @@ def conditions(scenario: Scenario | None, setup: str, device: str) -> Conditions
         entries=spec.entries,
         flows=spec.flows or scenario.flows,
         connections=spec.connections or "",
+        capture=next((one.sha256 for one in scenario.captures if str(one) == size), ""),
     )
 
 

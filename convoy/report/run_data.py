@@ -153,7 +153,7 @@ def _read(folders: Mapping[Path, Path]) -> Run:
         simulated += folder.simulated()
         mine = [
             replace(row, tsc_hz=tsc_hz, conditions=conditions(
-                plan.scenarios.get(row.scenario), row.setup, row.device
+                plan.scenarios.get(row.scenario), row.setup, row.device, row.size
             ))
             for row in rows(trials, folder.searches())
         ]  # fmt: skip

@@ -155,6 +155,7 @@ def _add_scenario(out: Document, run: Run, name: str) -> None:
         out.add(*papers)
     sections = (
         ("### Targets", TARGETS, targets.table(run, name)),
+        ("### Captures", CAPTURES, _captures(run, name)),
         ("### Rates", "Bars and brackets: the rounds' extremes.", rates(run, mine)),
         ("### Latency", "", latencies(mine)),
         ("### Changes while packets flow", changes.HOW, changes.table(run, name)),
@@ -169,6 +170,10 @@ def _add_scenario(out: Document, run: Run, name: str) -> None:
 
 
 TARGETS = "Rates of packets or, of setups with connections, of new connections."
+CAPTURES = (
+    "Replayed with the addresses and ports of benchmark traffic; sizes, order, flows and payloads "
+    "are the file's."
+)
 LOST = "In trials of the search that failed: a little above each device's rate."
 
 
@@ -182,6 +187,27 @@ def _lost(rows: list[Row]) -> Table:
         ],
         page_only=True,
     )
+
+
+def _captures(run: Run, name: str) -> Table:
+    """Return what the captures are that stand for frame sizes, in whichever of the runs."""
+    scenarios = (plan.scenarios.get(name) for plan in run.plans)
+    out = Table([
+        "capture",
+        "packets",
+        "flows",
+        Column("frame", "bytes", "mean, with FCS and with what the tester needs behind short ones"),
+        Column("sha256", "", "of the file, its beginning: the whole on hover"),
+        Column("filled up", "packets", "a part was captured, the rest is zeros", page_only=True),
+        Column("not sent", page_only=True),
+    ])  # fmt: skip
+    captures = (c for scenario in scenarios if scenario is not None for c in scenario.captures)
+    for one in dict.fromkeys(captures):
+        if one.contents is not None:
+            its, digest = one.contents, Cell(one.sha256, one.sha256[:12], one.sha256)
+            out.add(str(one), its.packets, its.flows, its.mean_bytes, digest, its.filled,
+                    its.left_out)  # fmt: skip
+    return out
 
 
 def _irregular(rows: list[Row]) -> Table:

@@ -139,6 +139,20 @@ EXCLUDED = Table(
         "why": lambda c: c.why,
     },
 )
+CAPTURES = Table(
+    "captures",
+    "a capture that a scenario's points replay; size is its name there",
+    {
+        "scenario": lambda c: c[0],
+        "size": lambda c: str(c[1]),
+        "file": lambda c: c[1].capture,
+        "sha256": lambda c: c[1].sha256,
+        "packets": lambda c: c[1].contents.packets if c[1].contents else None,
+        "flows": lambda c: c[1].contents.flows if c[1].contents else None,
+        "mean_frame_bytes": lambda c: c[1].contents.mean_bytes if c[1].contents else None,
+        "left_out": lambda c: (c[1].contents.left_out or None) if c[1].contents else None,
+    },
+)
 POINTS = Table(
     "points",
     "a device at a setup and frame size, in one round: how its search ended",
@@ -236,7 +250,7 @@ APPLICATIONS = Table(
         "value": lambda a: a.figures.get(a.figure),
     },
 )
-TABLES = (RUNS, VERSIONS, EXCLUDED, POINTS, GOALS, TRIALS, PARTS, APPLICATIONS)
+TABLES = (RUNS, VERSIONS, EXCLUDED, CAPTURES, POINTS, GOALS, TRIALS, PARTS, APPLICATIONS)
 
 
 @dataclass(frozen=True)
@@ -275,6 +289,8 @@ class Database:
         self._insert(run, RUNS, [_Whole(path, plan, host)])
         self._insert(run, VERSIONS, host.devices.items())
         self._insert(run, EXCLUDED, excluded)
+        captures = ((n, c) for n, one in plan.scenarios.items() for c in one.captures)
+        self._insert(run, CAPTURES, captures)
         self._insert(run, POINTS, searches)
         self._insert(run, GOALS, _goals(searches))
         trials = [one for one in tried if isinstance(one, Trial)]

@@ -10,8 +10,10 @@ from pydantic import BaseModel
 from convoy.base.model_reference import section
 from convoy.results.scenario import (
     Applications,
+    Capture,
     Changes,
     Compare,
+    Contents,
     Figure,
     Needs,
     Pacing,
@@ -23,6 +25,8 @@ from convoy.results.scenario import (
 
 SECTIONS: dict[str, type[BaseModel]] = {
     "## Scenario": Scenario,
+    "## `sizes`: captures": Capture,
+    "## `contents`": Contents,
     "## `setups`": SetupSpec,
     "## `pacing`": Pacing,
     "## `changes`": Changes,

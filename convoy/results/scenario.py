@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """What a scenario file (scenarios/*.yaml) and a run's plan.yaml may say: data only."""
 
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -30,10 +31,6 @@ def _either(words: str) -> WrapValidator:
     return WrapValidator(check)
 
 
-Size = Annotated[
-    Annotated[int, Field(ge=64, le=1518)] | Literal["imix", "facebook-like"],
-    _either("must be 64 to 1518 (bytes with FCS), imix or facebook-like"),
-]
 Load = Annotated[
     Literal["idle"] | Annotated[float, Field(gt=0, le=1)],
     _either("must be idle, or more than 0 and up to 1, a share of PDR"),
@@ -61,6 +58,40 @@ class _Model(BaseModel):
 def _field(description: str, default: Any = PydanticUndefined, **more: Any) -> Any:
     """Return a field with what docs/scenarios.md says of it."""
     return Field(default, description=description, **more)
+
+
+class Contents(_Model):
+    """What is in a capture. A run writes it down; nobody else has to."""
+
+    packets: int = _field("that are sent in a pass", ge=1)
+    flows: int = _field("of these", ge=1)
+    mean_bytes: float = _field("of a frame, with FCS", gt=0)
+    filled: int = _field("packets of which a part was captured: the rest is zeros", 0, ge=0)
+    left_out: str = _field("packets that are not sent, and why", "")
+
+
+class Capture(_Model):
+    """A capture that is replayed at each rate, in place of a frame size."""
+
+    capture: str = _field(
+        "a pcap or pcapng file; a relative path begins at the scenario's folder", min_length=1
+    )
+    name: str = _field("what results call it; default: the file's name", "")
+    sha256: str = _field(
+        "of the file: another one is refused; default: any, and a run writes it down",
+        "", pattern=r"^([0-9a-f]{64})?$",
+    )  # fmt: skip
+    contents: Contents | None = _field("what is in it; a run writes it down", None)
+
+    def __str__(self) -> str:
+        return self.name or PurePath(self.capture).name
+
+
+MIXES = ("imix", "facebook-like")
+Size = Annotated[
+    Annotated[int, Field(ge=64, le=1518)] | Literal["imix", "facebook-like"] | Capture,
+    _either("must be 64 to 1518 (bytes with FCS), imix, facebook-like or {capture: FILE}"),
+]
 
 
 class Pacing(_Model):
@@ -141,6 +172,9 @@ class Needs(_Model):
 
     cores: int = _field("logical processors that may be used", 2, ge=1)
     numa_nodes: int = _field("NUMA nodes of these", 1, ge=1)
+    folder: str | None = _field(
+        "a folder of captures; a relative path begins at the scenario's folder", None
+    )
 
 
 class Figure(_Model):
@@ -214,7 +248,9 @@ class Scenario(_Model):
     asks: str = _field("the question that it answers")
     setups: dict[str, SetupSpec] = _field("setups by name", default_factory=dict)
     devices: tuple[str, ...] = _field("devices under test; the first is the reference", ())
-    sizes: tuple[Size, ...] = _field("frame sizes: bytes with FCS, or a mix", (64,))
+    sizes: tuple[Size, ...] = _field(
+        "frame sizes: bytes with FCS, a mix, or a capture that is replayed", (64,)
+    )
     cpu_speeds: tuple[Speed, ...] = _field(
         "shares of its core's time that a device gets, 0.1 to 1", (1.0,)
     )
@@ -262,6 +298,11 @@ class Scenario(_Model):
                 "without a search there must be rates-pps to try, saturation, or applications"
             )
         return self
+
+    @property
+    def captures(self) -> tuple[Capture, ...]:
+        """Return the sizes that are captures."""
+        return tuple(size for size in self.sizes if isinstance(size, Capture))
 
     @property
     def changed(self) -> bool:

@@ -20,8 +20,9 @@ from convoy.host.cpu_speed import how, slowed
 from convoy.host.run_queue import pollers
 from convoy.results.folder import RunFolder
 from convoy.results.host_state import Figures
-from convoy.results.scenario import Scenario
+from convoy.results.scenario import Capture, Scenario
 from convoy.results.trials import Point, Search, Trial
+from convoy.run import replay
 from convoy.run.changing import Changing, control_core
 from convoy.run.order import FORGOTTEN_S, DeviceRun, flows_of
 from convoy.run.point import IDLE_PPS, Load, Measurement, Testbed, in_kernel, specification
@@ -32,6 +33,8 @@ from convoy.run.referee import (
     compare_output,
     comparison,
     meanings,
+    replayed,
+    write_pcap,
 )
 from convoy.run.rehearsal import Check
 from convoy.run.remembered import check_translation, fill
@@ -68,6 +71,14 @@ class Settings:
     def cores_of(self, run: DeviceRun) -> tuple[int, ...]:
         """Return the device's cores: the setup's own, where it has such."""
         return run.cores or self.cores
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A capture as the tester replays it, and what is to be said of it."""
+
+    path: Path
+    notes: tuple[str, ...]
 
 
 def _throttled(run: DeviceRun) -> bool:
@@ -131,6 +142,7 @@ class PacketRun:
             polled = self._wait_forwarding(tester, running)
             if not isinstance(running, RunningDummy):
                 self._referee(tester, running, setups[0])
+            replays = self._replays(tester, running, setups[0])
             if self._load.stateful and not isinstance(running, RunningDummy):
                 self._translates(tester)
                 if self._load.connections is None:
@@ -141,7 +153,7 @@ class PacketRun:
                     changing,
                 )  # fmt: skip
                 for point in self._state.points(self._run):
-                    self._point(point, bed)
+                    self._point(point, bed, replays.get(point.size))
 
     def rehearse(self, setup: Setup, check: Check, running: Running) -> None:
         """See what cannot be seen while it is measured. Raises ConvoyError."""
@@ -219,6 +231,45 @@ class PacketRun:
             )
         self._compared = (known[alike],) if known[alike] else ()
 
+    def _replays(self, tester: Tester, running: Running, setup: Setup) -> dict[str, Replayed]:
+        """Return the captures that are sizes of points, by name, after _replay().
+
+        A point whose capture comes out wrong ends here: the device may do well with others.
+        """
+        sizes = {str(capture): capture for capture in self._scenario.captures}
+        result: dict[str, Replayed] = {}
+        for point in self._state.points(self._run):
+            if point.size in sizes:
+                path = setup.folder / f"replayed{len(result)}.pcap"
+                try:
+                    result[point.size] = self._replay(
+                        tester, running, setup, sizes[point.size], path
+                    )
+                except ConvoyError as error:
+                    self._keep(Search(point=point, outcome="failed", why=str(error)), ())
+        return result
+
+    def _replay(
+        self, tester: Tester, running: Running, setup: Setup, capture: Capture, path: Path
+    ) -> Replayed:
+        """Write what of a capture the functions let pass, for the tester.
+
+        What comes out is compared with what must, as _referee() does. Raises ConvoyError.
+        """
+        run, chain, notes = self._run, meanings(setup.functions), list[str]()
+        traffic = replay.traffic(capture, chain, run.spec.entries)
+        if chain is None:
+            notes.append(f"{capture} is not compared: these functions are our node's alone")
+        elif not isinstance(running, RunningDummy):
+            own_source = run.port_kind in run.device.own_source_on
+            wanted = replayed(chain, str(capture), traffic.frames, own_source)
+            convoys = min(1, self._load.convoys)
+            compare_output(tester, run.what, wanted, setup.folder / "compared.pcap", convoys)
+            if len(wanted.sent) < len(traffic.frames):
+                notes.append(f"of {capture} the first {len(wanted.sent):,} packets are compared")
+        write_pcap(path, traffic.sent)
+        return Replayed(path, (*filter(None, [traffic.note]), *notes))
+
     def _notes(self, running: Running) -> tuple[str, ...]:
         run = self._run
         remark = (run.remark,) if run.remark else ()
@@ -231,10 +282,13 @@ class PacketRun:
             f"CPU speed {run.cpu_speed:.0%}, {how(self._cores[0])}",
         )
 
-    def _point(self, point: Point, bed: Testbed) -> None:
-        scenario, settings = self._scenario, self._settings
+    def _point(self, point: Point, bed: Testbed, of: Replayed | None) -> None:
+        """Measure a point. of: the capture that is its size."""
+        scenario, settings, load = self._scenario, self._settings, self._load
         notes, earlier = self._notes(bed.running), self._state.take_earlier(point)
-        measurement = Measurement(point, bed, self._load, notes, earlier, self._baseline_pps)
+        if of is not None:
+            load, notes = replace(load, capture=str(of.path)), (*notes, *of.notes)
+        measurement = Measurement(point, bed, load, notes, earlier, self._baseline_pps)
         search = Search(point=point, outcome="measured")
         if scenario.search:
             search = measurement.search(
@@ -243,11 +297,11 @@ class PacketRun:
                 LONGEST_S[settings.profile],
             )
             rate = search.rate("pdr") or search.rate("ndr")
-            for load in scenario.latency if rate else ():
-                if load == "idle":
+            for at in scenario.latency if rate else ():
+                if at == "idle":
                     self._latency(measurement, IDLE_PPS, "idle")
                 else:
-                    self._latency(measurement, float(load) * (rate or 0), f"{load:.0%} of PDR")
+                    self._latency(measurement, float(at) * (rate or 0), f"{at:.0%} of PDR")
         purpose: Literal["latency", "rate"] = "rate" if scenario.figure.y == "ratio" else "latency"
         for fixed in scenario.rates_pps:
             last = self._latency(measurement, fixed, _rate_name(fixed), purpose)

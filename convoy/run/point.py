@@ -64,6 +64,7 @@ class Load:
     connections: Literal["udp", "tcp"] | None = None  # each packet begins one; None: known flows
     idle_s: float | None = None  # after which connections are forgotten
     service: str | None = None  # that all flows are to; None: to all that a router knows
+    capture: str = ""  # a file that is replayed, in place of frames of a size and of flows
 
     def plain(self) -> "Load":
         """Return the simplest load of these ports: convoys come back disaggregated, and counted."""
@@ -80,10 +81,16 @@ def specification(
 
     first: flow that it begins with, of hosts behind stateful functions.
     """
-    if load.stateful:
-        traffic = stateful_flows(load.flows, load.connections or "udp", first)
+    traffic: dict[str, Any]
+    if load.capture:
+        traffic = {"capture": {"file": load.capture, "timing": "rate"}}
+    elif load.stateful:
+        traffic = {"flows": stateful_flows(load.flows, load.connections or "udp", first)}
     else:
-        traffic = flows(load.flows, load.entries, load.service)
+        traffic = {"flows": flows(load.flows, load.entries, load.service)}
+    if not load.capture:
+        tcp = load.connections == "tcp"
+        traffic["size"] = max(TCP_BYTES, int(size)) if tcp else size_of(size)
     convoys: dict[str, Any] = {"convoys": load.convoys} if load.convoys else {}
     bursty = {"pacing": dict(load.pacing)} if load.pacing and rate_pps is not None else {}
     chains = load.chains
@@ -92,11 +99,10 @@ def specification(
         **convoys,
         **bursty,
         **paths,
+        **traffic,
         "rate_pps": "max" if rate_pps is None else rate_pps / chains,
         "duration_s": duration_s,
         "drain_s": DRAIN_S,
-        "size": max(TCP_BYTES, int(size)) if load.connections == "tcp" else size_of(size),
-        "flows": traffic,
         # What a device does not take when it is due is lost, as on a wire.
         "on_full": "wait" if rate_pps is None else "drop",
     }

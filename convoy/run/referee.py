@@ -17,7 +17,7 @@ from convoy.chain.meaning import Balancer, Firewall, Meaning, Nat, Translator
 from convoy.dut.base import Function
 from convoy.dut.expected import Fields, expected, fields
 from convoy.dut.functions import read
-from convoy.dut.probe_packets import STAMP_BYTES, index_of, packets
+from convoy.dut.probe_packets import STAMP_BYTES, packets
 from convoy.errors import ConvoyError, InputError
 from convoy.frame.checksum import checksum
 from convoy.host.run_queue import ThreadTime, run_queue_delay_ns
@@ -61,9 +61,13 @@ def write_pcap(path: Path, frames: Sequence[bytes]) -> None:
             file.write(struct.pack("<IIII", 0, number, len(frame), len(frame)) + frame)
 
 
+def _stamp_at(frame: bytes) -> int:
+    return (len(frame) - STAMP_BYTES) & ~1
+
+
 def _masked(frame: bytes, own_source: bool, translated: bool) -> bytes:
     """Return a frame without the tester's stamp, and without what a device may write."""
-    at = (len(frame) - STAMP_BYTES) & ~1
+    at = _stamp_at(frame)
     head = frame[:6] + (bytes(6) if own_source else frame[6:12]) + frame[12:at]
     if translated and head[12:14] == b"\x08\0" and checksum(head[14:34]) == 0:
         # Identification, "don't fragment", and so the checksum, which is right.
@@ -94,6 +98,11 @@ class Comparison:
     translated: bool = False  # from IPv6, which has no identification and is not fragmented
     backends: int = 0  # of a balancer
 
+    def _index(self, came: bytes) -> int:
+        """Return which packet a frame was sent as: its stamp has a number that counts on."""
+        (number,) = struct.unpack_from("<I", came, _stamp_at(came) + 2)
+        return int(number) % len(self.sent)
+
     def wrong(self, kept: Sequence[str], chosen: dict[Fields, bytes]) -> str:
         """Return what is wrong with frames that came out, or the empty string.
 
@@ -101,9 +110,9 @@ class Comparison:
         """
         for text in kept:
             came = bytes.fromhex(text)
-            index = index_of(came)
-            if index is None or index >= len(self.sent):
-                return f"a frame came out that nobody sent: {came[:64].hex()}"
+            if len(came) < STAMP_BYTES:
+                return f"a frame came out that nobody sent: {came.hex()}"
+            index = self._index(came)
             due = self.due[index]
             if not due:
                 return f"{self.why[index]}: came out, but must be dropped"
@@ -126,7 +135,7 @@ class Comparison:
 
     def missing(self, kept: Sequence[str]) -> set[int]:
         """Return which packets must come out, and did not once."""
-        came = {index_of(bytes.fromhex(text)) for text in kept}
+        came = {self._index(bytes.fromhex(text)) for text in kept}
         return {i for i, due in enumerate(self.due) if due and i not in came}
 
     def unspread(self, chosen: Mapping[Fields, bytes]) -> str:
@@ -144,20 +153,34 @@ class Comparison:
         return few if met < least else ""
 
 
-def comparison(chain: Sequence[Meaning], own_source: bool = False) -> Comparison:
-    """Return the comparison for a chain of functions that remember nothing."""
-    chosen = packets(chain)[: KEPT_MOST // 2]
-    sent = tuple(packet.frame(i) for i, packet in enumerate(chosen))
-    due = tuple(expected(chain, frame) for frame in sent)
+def _comparison(
+    chain: Sequence[Meaning], why: tuple[str, ...], sent: tuple[bytes, ...], own_source: bool
+) -> Comparison:
     balancers = [len(meaning.macs) for meaning in chain if isinstance(meaning, Balancer)]
     return Comparison(
-        tuple(packet.why for packet in chosen),
+        why,
         sent,
-        due,
+        tuple(expected(chain, frame) for frame in sent),
         own_source,
         any(isinstance(meaning, Translator) for meaning in chain),
         balancers[-1] if balancers else 0,
     )
+
+
+def comparison(chain: Sequence[Meaning], own_source: bool = False) -> Comparison:
+    """Return the comparison for a chain of functions that remember nothing."""
+    chosen = packets(chain)[: KEPT_MOST // 2]
+    sent = tuple(packet.frame() for packet in chosen)
+    return _comparison(chain, tuple(packet.why for packet in chosen), sent, own_source)
+
+
+def replayed(
+    chain: Sequence[Meaning], name: str, frames: Sequence[bytes], own_source: bool = False
+) -> Comparison:
+    """Return the comparison for a capture's frames, or for the first ones of many."""
+    sent = tuple(frames[: KEPT_MOST // 2])
+    why = tuple(f"packet {i} of {name} ({len(frame)} bytes)" for i, frame in enumerate(sent, 1))
+    return _comparison(chain, why, sent, own_source)
 
 
 def compare_output(

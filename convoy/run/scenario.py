@@ -10,6 +10,7 @@ from convoy.base.yaml_text import read
 from convoy.errors import InputError
 from convoy.host.programs import LEDGER, SCENARIOS
 from convoy.results.scenario import Scenario
+from convoy.run.replay import with_captures
 from convoy.run.scenario_check import problems
 
 FOLDER = SCENARIOS
@@ -19,7 +20,13 @@ def load_file(path: Path) -> Scenario:
     """Read a scenario. Raises InputError with file, line, field, value and fix."""
     text = read(path, "begin with title: (see scenarios/)")
     scenario = validate(text, Scenario)
-    result = list(problems(scenario))
+    result, folder = list(problems(scenario)), scenario.needs.folder
+    if folder is not None and not (path.parent / folder).is_dir():
+        pending = f"needs captures in {folder}: no such folder; copy the scenario, name your own"
+        scenario = scenario.model_copy(update={"pending": pending})
+    if not scenario.pending:
+        scenario, wrong = with_captures(scenario, path.parent)
+        result += wrong
     if result:
         raise text.error(result)
     return scenario

@@ -17,7 +17,14 @@ from convoy.dut.devices import DEVICES
 from convoy.dut.functions import STATEFUL, WORKLOADS
 from convoy.dut.variants import variant
 from convoy.errors import InputError, first_problem
-from convoy.results.scenario import Applications, Pacing, Scenario, SetupSpec
+from convoy.results.scenario import (
+    MIXES,
+    Applications,
+    Capture,
+    Pacing,
+    Scenario,
+    SetupSpec,
+)
 from convoy.run.two_hosts import BEHIND
 
 
@@ -95,6 +102,31 @@ def _setup(loc: Loc, spec: SetupSpec, devices: Mapping[str, Device]) -> Iterator
                       "packet by packet", "remove chains and convoys")  # fmt: skip
 
 
+def _captures(scenario: Scenario) -> Iterator[Problem]:
+    """Yield why captures cannot be sizes of a scenario, or not under their names."""
+    names: list[str] = []
+    for i, size in enumerate(scenario.sizes):
+        if not isinstance(size, Capture):
+            continue
+        name = str(size)
+        if name.isdecimal() or name in MIXES or name in names or not name.isprintable():
+            yield Problem(("sizes", i), "a frame size or another capture is called so, or it does "
+                          "not print", "give it another name: {capture: FILE, name: NAME}",
+                          shown(name))  # fmt: skip
+        names.append(name)
+    if not names:
+        return
+    for setup, spec in scenario.setups.items():
+        at: Loc = ("setups", setup)
+        if set(spec.functions) & set(STATEFUL):
+            yield Problem((*at, "functions"), "stateful functions are measured with made packets",
+                          "remove the captures from sizes, or this setup")  # fmt: skip
+        if spec.queues > 1:
+            yield Problem((*at, "queues"), "a capture is sent by one queue",
+                          "remove queues, or the captures from sizes",
+                          shown(spec.queues))  # fmt: skip
+
+
 def _applications(
     loc: Loc, applications: Applications | None, setups: Mapping[str, SetupSpec], whose: str
 ) -> Iterator[Problem]:
@@ -137,6 +169,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
     yield from _named(("quick", "devices"), "devices", scenario.quick.devices, devices)
     yield from _pacing(("pacing",), scenario.pacing)
     yield from _named(("references",), "references", scenario.references, reference.names())
+    yield from _captures(scenario)
     for name, spec in setups.items():
         yield from _setup(("setups", name), spec, devices)
     for i, one in enumerate(scenario.compare):

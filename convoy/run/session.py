@@ -23,6 +23,7 @@ from convoy.results.memory import Memory
 from convoy.results.scenario import Scenario
 from convoy.results.simulated import Simulated
 from convoy.results.trial_result import SelfTest
+from convoy.run import replay
 from convoy.run import scenario as scenarios_of
 from convoy.run.adaptive_repetition import TIME_SHARE
 from convoy.run.baseline_rate import BaselineRate
@@ -150,6 +151,8 @@ def execute(
     out.
     """
     end = time.monotonic() + time_limit_s
+    for scenario in bench_plan.scenarios.values():
+        replay.check(scenario)
     at = machine or this_one(cores()[1])
     core, tester = at.core, tester_core()
     plan = order_here(bench_plan, at)
@@ -157,7 +160,9 @@ def execute(
     in_memory = here and any(one.in_memory for one in bench_plan.scenarios.values())
     simulated = any(one.simulated for one in bench_plan.scenarios.values())
     if not plan.device_runs and not in_memory and not simulated:
-        raise InputError("; ".join(dict.fromkeys(f"{c.device}: {c.why}" for c in plan.cannot)))
+        raise InputError(
+            "; ".join(dict.fromkeys(f"{c.device or c.scenario}: {c.why}" for c in plan.cannot))
+        )
     real = any(
         device_run.device.name != "dummy" and not device_run.applications
         for device_run in plan.device_runs

@@ -7,10 +7,13 @@ same specification and seed give the same result, and no time passes.
 """
 
 import random
+import statistics
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from convoy.dut.dummy import TSC_HZ, RunningDummy
+from convoy.frame.capture import read_packets
 from convoy.results.trial_result import (
     Latency,
     LostTime,
@@ -42,7 +45,7 @@ class DummyTester(Tester):
         """Do one trial; see Tester.trial."""
         spec = read_spec(specification)
         curve, device = self._device.curve, self._device
-        size = float(spec.size) if isinstance(spec.size, int) else IMIX_BYTES
+        size = _frame_bytes(spec)
         capacity = curve.capacity_pps(device.functions, size)
         capacity *= max(0.1, self._random.gauss(1.0, curve.noise))
         rate = BASELINE_PPS if spec.rate_pps == "max" else float(spec.rate_pps)
@@ -80,6 +83,12 @@ class DummyTester(Tester):
                 lost_time=LostTime(descheduled_ns=duration_ns if paused else 0),
             ),
         )
+
+
+def _frame_bytes(spec: TrialSpec) -> float:
+    if spec.capture is not None:
+        return statistics.mean(map(len, read_packets(Path(spec.capture.file)))) + 4
+    return float(spec.size) if isinstance(spec.size, int) else IMIX_BYTES
 
 
 def _latency(idle_ns: float, load: float, packets: int) -> Latency:

@@ -188,11 +188,11 @@ def test_a_plan_says_under_what_its_setups_were_measured():
                            deployment="process"),
         },
     )  # fmt: skip
-    assert conditions(scenario, "a", "convoy") == Conditions(
+    assert conditions(scenario, "a", "convoy", "64") == Conditions(
         cores=2, queues=2, convoys=22, aggregates=True, evenly=False,
         options=(("memory", "128"),), entries=10, flows=1000,
     )  # fmt: skip
-    there = conditions(scenario, "b", "convoy")
+    there = conditions(scenario, "b", "convoy", "64")
     assert (there.cores, there.deployment, there.placement) == (2, "process", "other-node")
 
 

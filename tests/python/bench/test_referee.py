@@ -3,6 +3,7 @@
 """A rate counts only after equal output: each fault planted in a real device is caught."""
 
 import os
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from convoy.dut.base import Function
 from convoy.dut.expected import expected, fields
 from convoy.dut.functions import balancer, bridge, firewall, macswap, nat, router, stateful
-from convoy.dut.probe_packets import Packet, index_of, packets
+from convoy.dut.probe_packets import STAMP_BYTES, Packet, packets
 from convoy.errors import ConvoyError
 from convoy.host.folders import dpdk_folder
 from convoy.host.private import private_folder
@@ -27,8 +28,10 @@ from convoy.run.referee import (
     compare_output,
     comparison,
     meanings,
+    replayed,
     write_pcap,
 )
+from convoy.run.replay import read
 from convoy.tester.convoy_gen import ConvoyGen
 from cores import CORES
 
@@ -118,6 +121,22 @@ def test_a_planted_fault_is_caught(faulty: Faulty, fault: str, words: str):
 
 
 @pytest.mark.alone
+def test_a_capture_s_packets_are_compared_byte_for_byte(faulty: Faulty, tmp_path: Path):
+    # Longer and longer, of one flow; the last one's TTL ends.
+    made = [Packet(size=60 + 29 * i, ttl=64 if i < 49 else 1).frame() for i in range(50)]
+    write_pcap(tmp_path / "x.pcap", made)
+    chain = meanings((RULES, ROUTER))
+    assert chain is not None
+    wanted = replayed(chain, "x.pcap", read(tmp_path / "x.pcap").frames)
+    assert [due == () for due in wanted.due] == [False] * 49 + [True]
+    faulty.plant("none")
+    compare_output(faulty.tester, "stub", wanted, faulty.folder / "compared.pcap")
+    faulty.plant("cached")
+    with pytest.raises(ConvoyError, match=r"packet 50 of x.pcap .*: came out, but must be dropped"):
+        compare_output(faulty.tester, "stub", wanted, faulty.folder / "compared.pcap")
+
+
+@pytest.mark.alone
 def test_a_device_that_does_its_work_may_be_measured(faulty: Faulty):
     faulty.plant("none")
     faulty.check()
@@ -133,29 +152,33 @@ def test_probes_meet_all_rules_and_routes_from_both_sides():
     chain = meanings((firewall(100), router(1000)))
     assert chain is not None
     wanted = comparison(chain)
-    assert len({frame[:-14] for frame in wanted.sent}) == len(wanted.sent)
-    assert [index_of(frame) for frame in wanted.sent] == list(range(len(wanted.sent)))
+    assert 100 < len(set(wanted.sent)) <= len(wanted.sent)
     dropped = sum(due == () for due in wanted.due)
     assert 50 < dropped < len(wanted.due) - 50
-    assert index_of(b"no packet of these") is None
 
 
 def test_the_source_address_is_left_out_where_a_device_writes_its_own():
     chain = meanings((bridge(),))
     assert chain is not None
-    frame = Packet().frame(0)
+    frame = Packet().frame()
     other = frame[:6] + bytes(6) + frame[12:]
     assert "source MAC address" in comparison(chain).wrong([other.hex()], {})
     assert comparison(chain, own_source=True).wrong([other.hex()], {}) == ""
     assert "bytes came out" in comparison(chain).wrong([frame.hex() + "00"], {})
-    assert "nobody sent" in comparison(chain).wrong(["00" * 60], {})
+    assert "nobody sent" in comparison(chain).wrong(["00" * 8], {})
+
+
+def stamped(number: int, frame: bytes) -> bytes:
+    """Return a frame with as much of the tester's stamp as says which packet it was sent as."""
+    at = (len(frame) - STAMP_BYTES) & ~1
+    return frame[: at + 2] + struct.pack("<I", number) + frame[at + 6 :]
 
 
 def test_one_missing_packet_is_named(tmp_path: Path):
     chain = meanings((macswap(),))
     assert chain is not None
     wanted = comparison(chain)
-    came = [due[0] for due in wanted.due if due]
+    came = [stamped(i, due[0]) for i, due in enumerate(wanted.due) if due]
     with pytest.raises(ConvoyError, match="packets 1 never came out, the first of them 64 bytes"):
         compare_output(Answering(came[1:]), "stub", wanted, tmp_path / "x.pcap")
 
@@ -177,7 +200,7 @@ def _to(chosen):
     chain = meanings((balancer(10),))
     assert chain is not None
     wanted = comparison(chain)
-    came = [due[chosen(i) % len(due)] for i, due in enumerate(wanted.due)]
+    came = [stamped(i, due[chosen(i) % len(due)]) for i, due in enumerate(wanted.due)]
     return came, wanted
 
 
@@ -240,7 +263,7 @@ def _counts(lost, watched, ok=True, runs=()):
 def test_a_capture_is_written_as_the_tester_reads_it(tmp_path: Path):
     from convoy.frame.capture import read_packets
 
-    frames = [packet.frame(i) for i, packet in enumerate(packets(()))]
+    frames = [packet.frame() for packet in packets(())]
     write_pcap(tmp_path / "x.pcap", frames)
     assert read_packets(tmp_path / "x.pcap") == frames
     assert expected((), frames[0]) == (frames[0],)
