@@ -45,7 +45,7 @@ setup:
 	@tools/setup.sh
 
 build/build.ninja: | setup
-	@meson setup build $(WERROR) >/dev/null
+	@CC_LD=lld CXX_LD=lld meson setup build $(WERROR) >/dev/null
 build: setup build/build.ninja
 	@ninja -C build --quiet
 
