@@ -22,6 +22,10 @@ HOSTILE := $(addprefix tests/python/,hostile node/test_sandbox.py tester/test_pr
 # Those marked alone that wait most of the time: three at a time. Their folders have short names, for
 # sockets.
 WAITING := $(addprefix tests/python/,campaign hybrid node network vpn tester/test_vhost_user.py docs)
+# Files that have such tests: to read all of them takes seconds.
+ALONE := $(sort $(shell grep -rl --include='test_*.py' 'mark\.alone' tests/python))
+ALONE_WAITING := $(filter $(addsuffix %,$(WAITING)),$(ALONE))
+ALONE_BUSY := $(filter-out $(ALONE_WAITING),$(ALONE))
 # Some tests in C wait as well.
 MESON_TEST := CONVOY_PRIORITY=normal meson test --no-rebuild --print-errorlogs \
 	--num-processes $(shell expr 2 '*' $$(nproc))
@@ -112,10 +116,10 @@ check-beside: build
 	@$(BESIDE) $(HOSTILE:%=--ignore %) || { $(AGAIN) -m 'not alone' $(HOSTILE:%=--ignore %); }
 	@short=$$(mktemp -d /tmp/cv-XXXX); trap "rm -rf $$short" EXIT; \
 		$(VENV)/pytest -n 3 --dist worksteal --basetemp $$short -m 'alone and not emulated' \
-		$(WAITING) || { $(AGAIN) -m 'alone and not emulated' $(WAITING); }
-	@$(VENV)/pytest -m emulated $(WAITING) || { $(AGAIN) -m emulated $(WAITING); }
+		$(ALONE_WAITING) || { $(AGAIN) -m 'alone and not emulated' $(ALONE_WAITING); }
+	@$(VENV)/pytest -m emulated $(ALONE_WAITING) || { $(AGAIN) -m emulated $(ALONE_WAITING); }
 check-alone: build
-	@$(VENV)/pytest -m alone $(WAITING:%=--ignore %) || { $(AGAIN) -m alone $(WAITING:%=--ignore %); }
+	@$(VENV)/pytest -m alone $(ALONE_BUSY) || { $(AGAIN) -m alone $(ALONE_BUSY); }
 check-hostile: build build-asan
 	@$(BESIDE) $(HOSTILE)
 
