@@ -31,9 +31,9 @@ MESON_TEST := CONVOY_PRIORITY=normal meson test --no-rebuild --print-errorlogs \
 	--num-processes $(shell expr 2 '*' $$(nproc))
 
 .PHONY: help setup build build-asan build-tsan idle-build-asan demo check check-c check-asan \
-	check-tsan check-fuzz fuzz campaign soak check-python check-beside check-alone \
-	check-beside-and-build-asan check-hostile check-packages check-release check-here deb audit docs \
-	image lint lint-types lint-rest format generated clean
+	check-tsan check-fuzz idle-check-fuzz fuzz campaign soak check-python check-beside check-emulated \
+	check-alone check-beside-and-build-asan check-emulated-and-fuzz check-hostile check-packages \
+	check-release check-here deb audit docs image lint lint-types lint-rest format generated clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -79,13 +79,19 @@ build-tsan: setup build-tsan/build.ninja
 demo: build
 	@$(VENV)/convoy bench quick --sizes 64,256,1500,imix
 
-check: lint check-c check-beside-and-build-asan check-alone check-hostile check-asan check-fuzz
+check: lint check-c check-beside-and-build-asan check-emulated-and-fuzz check-alone check-hostile \
+	check-asan
 # Tests that wait leave enough of the cores to compile with. Those that are alone take three times as
 # long beside a compiler.
 check-beside-and-build-asan:
 	@$(MAKE) --no-print-directory -j 2 check-beside idle-build-asan
 idle-build-asan: setup
 	@tools/idle $(MAKE) --no-print-directory build-asan
+# An emulated guest is one thread: the other core is a fuzzer's.
+check-emulated-and-fuzz:
+	@$(MAKE) --no-print-directory -j 2 check-emulated idle-check-fuzz
+idle-check-fuzz: setup
+	@tools/idle $(MAKE) --no-print-directory check-fuzz
 
 check-c: build
 	@$(MESON_TEST) -C build -t 4
@@ -111,12 +117,13 @@ campaign: build
 soak: build
 	@PYTHONPATH=.:tests/python $(VENV)/python -m campaign.soak \
 		--hours $${HOURS:?say how long: make soak HOURS=1} --record build/soak
-check-python: check-beside check-alone
+check-python: check-beside check-emulated check-alone
 check-beside: build
 	@$(BESIDE) $(HOSTILE:%=--ignore %) || { $(AGAIN) -m 'not alone' $(HOSTILE:%=--ignore %); }
 	@short=$$(mktemp -d /tmp/cv-XXXX); trap "rm -rf $$short" EXIT; \
 		$(VENV)/pytest -n 3 --dist worksteal --basetemp $$short -m 'alone and not emulated' \
 		$(ALONE_WAITING) || { $(AGAIN) -m 'alone and not emulated' $(ALONE_WAITING); }
+check-emulated: build
 	@$(VENV)/pytest -m emulated $(ALONE_WAITING) || { $(AGAIN) -m emulated $(ALONE_WAITING); }
 check-alone: build
 	@$(VENV)/pytest -m alone $(ALONE_BUSY) || { $(AGAIN) -m alone $(ALONE_BUSY); }
