@@ -37,6 +37,28 @@ static bool is_drop(const struct decision *decision)
 	return decision->verdict != CV_NEXT && decision->verdict < CV_OUTPUT(0);
 }
 
+static void begin(const union cv_flow_key *key, bool v6, struct decision *decision)
+{
+	memset(decision, 0, sizeof(*decision));
+	cv_flow_set_tuple(key, v6, &decision->actions.tuple);
+}
+
+// What the member at a position said is written into actions; its verdict.
+static void heard(const struct cv_flow_group *group, unsigned position, uint8_t verdict,
+	struct decision *decision)
+{
+	const unsigned member = group->order[position];
+	struct cv_flow_actions *actions = &decision->actions;
+
+	decision->verdict = verdict;
+	decision->deciders = (uint8_t)(position + 1);
+	for (unsigned d = 0; d < 2; d++) // where two wrap, the first does
+		if (actions->way[d].set & CV_FLOW_SET_WRAP && actions->way[d].wrapper == 0)
+			actions->way[d].wrapper = (uint8_t)(1 + member);
+	if (actions->follow && group->zone->members[member].flow->follow != NULL)
+		decision->follows |= (uint8_t)(1u << member);
+}
+
 // Asks the functions in their order, until one does not say CV_NEXT. before: how many decided
 // about this flow before, all of which keep something of it. changed: members whose configuration is
 // another since.
@@ -45,26 +67,20 @@ static void ask(const struct cv_flow_group *group, struct cv_nf_worker *worker,
 	unsigned before, uint8_t changed, struct decision *decision)
 {
 	const struct cv_flow_zone *zone = group->zone;
-	struct cv_flow_actions *actions = &decision->actions;
 
-	memset(decision, 0, sizeof(*decision));
-	cv_flow_set_tuple(key, v6, &actions->tuple);
+	begin(key, v6, decision);
 	for (unsigned i = 0; i < zone->members_count && decision->verdict == CV_NEXT; i++) {
 		const unsigned member_index = group->order[i];
 		const struct cv_flow_zone_member *member = &zone->members[member_index];
 
-		actions->follow = false;
+		decision->actions.follow = false;
 		packet->why = i >= before                    ? CV_FLOW_NEW
 			      : changed & 1u << member_index ? CV_FLOW_CHANGED
 							     : CV_FLOW_REPEAT;
-		decision->verdict = member->flow->decide(member->instance, worker, packet, actions,
-			cv_flow_slot(zone, v6, index, member_index));
-		decision->deciders = (uint8_t)(i + 1);
-		for (unsigned d = 0; d < 2; d++) // where two wrap, the first does
-			if (actions->way[d].set & CV_FLOW_SET_WRAP && actions->way[d].wrapper == 0)
-				actions->way[d].wrapper = (uint8_t)(1 + member_index);
-		if (actions->follow && member->flow->follow != NULL)
-			decision->follows |= (uint8_t)(1u << member_index);
+		heard(group, i,
+			member->flow->decide(member->instance, worker, packet, &decision->actions,
+				cv_flow_slot(zone, v6, index, member_index)),
+			decision);
 	}
 }
 
@@ -310,52 +326,59 @@ static enum cv_flow_drop settle(struct cv_flow_group *group, struct cv_nf_worker
 	}
 }
 
-uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint64_t hash,
+// A flow that is about to be: its first packet, its entry, with the forward key, and what is decided.
+struct opening {
+	struct cv_flow_parsed parsed;
+	struct cv_flow_packet packet;
+	uint64_t host; // hash of its source
+	uint32_t index;
+	uint8_t at; // its packet's place among those that came together
+	struct decision decision;
+};
+
+// Takes what each flow takes. Returns CV_FLOW_BY_FUNCTION (0), or why that cannot be.
+static enum cv_flow_drop take(struct cv_flow_zone *zone, struct opening *opening, uint64_t hash)
+{
+	const bool v6 = opening->parsed.v6;
+
+	opening->host =
+		zone->hosts.limit == 0 ? 0 : cv_flow_host_hash(zone, v6, &opening->parsed.key);
+	opening->index = take_entry(zone, &opening->parsed, hash);
+	if (opening->index == CV_FLOW_NONE)
+		return CV_FLOW_TABLE_FULL;
+	if (cv_flow_hosts_add(&zone->hosts, opening->host))
+		return CV_FLOW_BY_FUNCTION;
+	give_entry(zone, v6, opening->index);
+	return CV_FLOW_HOST_LIMIT;
+}
+
+// Of a flow that was decided on, or why it cannot be. Its slot, or CV_FLOW_NONE with the verdict.
+static uint32_t conclude(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	const struct cv_view *view, const struct opening *opening, enum cv_flow_drop why,
 	uint8_t *verdict)
 {
 	struct cv_flow_zone *zone = group->zone;
+	const struct cv_flow_parsed *parsed = &opening->parsed;
+	const struct decision *decision = &opening->decision;
+	const uint32_t index = opening->index;
 	const bool v6 = parsed->v6;
-	struct cv_flow_packet packet = cv_flow_packet_of(zone, view, parsed, CV_FLOW_FORWARD);
-	uint64_t host = zone->hosts.limit == 0 ? 0 : cv_flow_host_hash(zone, v6, &parsed->key);
-	enum cv_flow_drop why;
-	struct decision decision;
 	struct cv_flow *flow;
-	uint32_t index;
 
-	// Pairs with the release store of whoever says that all came back.
-	if (CV_UNLIKELY(__atomic_load_n(&zone->refuses, __ATOMIC_ACQUIRE))) {
-		*verdict = cv_flow_drop(group, view, CV_FLOW_RESTORING);
-		return CV_FLOW_NONE;
-	}
-	if (CV_UNLIKELY(zone->restoring != NULL))
-		expect_answer(zone, worker, parsed);
-	index = take_entry(zone, parsed, hash);
-	if (index == CV_FLOW_NONE) {
-		*verdict = cv_flow_drop(group, view, CV_FLOW_TABLE_FULL);
-		return CV_FLOW_NONE;
-	}
-	if (!cv_flow_hosts_add(&zone->hosts, host)) {
-		give_entry(zone, v6, index);
-		*verdict = cv_flow_drop(group, view, CV_FLOW_HOST_LIMIT);
-		return CV_FLOW_NONE;
-	}
-	why = settle(group, worker, &packet, &parsed->key, v6, index, &decision);
-	if (why == CV_FLOW_BY_FUNCTION && is_drop(&decision)) {
-		cv_flow_hosts_remove(&zone->hosts, host);
-		cv_flow_end_functions(group, worker, v6, index, 0, decision.deciders - 1);
-		if (decision.actions.once || zone->denied[v6] >= zone->denied_max[v6]) {
+	if (why == CV_FLOW_BY_FUNCTION && is_drop(decision)) {
+		cv_flow_hosts_remove(&zone->hosts, opening->host);
+		cv_flow_end_functions(group, worker, v6, index, 0, decision->deciders - 1);
+		if (decision->actions.once || zone->denied[v6] >= zone->denied_max[v6]) {
 			give_entry(zone, v6, index);
 		} else {
-			write_denied(group, v6, index, &decision);
+			write_denied(group, v6, index, decision);
 			cv_flow_set_deadline(zone, v6, index, zone->now);
 			cv_flow_count(zone);
 		}
-		*verdict = cv_flow_leave(group, decision.deciders - 1, view, decision.verdict);
+		*verdict = cv_flow_leave(group, decision->deciders - 1, view, decision->verdict);
 		return CV_FLOW_NONE;
 	}
 	if (why != CV_FLOW_BY_FUNCTION) {
-		cv_flow_hosts_remove(&zone->hosts, host);
+		cv_flow_hosts_remove(&zone->hosts, opening->host);
 		give_entry(zone, v6, index);
 		*verdict = cv_flow_drop(group, view, why);
 		return CV_FLOW_NONE;
@@ -368,6 +391,215 @@ uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker
 	cv_count(&zone->counters.created, 1);
 	cv_flow_count(zone);
 	return CV_FLOW_SLOT(index, CV_FLOW_FORWARD);
+}
+
+uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint64_t hash,
+	uint8_t *verdict)
+{
+	struct cv_flow_zone *zone = group->zone;
+	struct opening opening = {.parsed = *parsed,
+		.packet = cv_flow_packet_of(zone, view, parsed, CV_FLOW_FORWARD)};
+	enum cv_flow_drop why;
+
+	// Pairs with the release store of whoever says that all came back.
+	if (CV_UNLIKELY(__atomic_load_n(&zone->refuses, __ATOMIC_ACQUIRE))) {
+		*verdict = cv_flow_drop(group, view, CV_FLOW_RESTORING);
+		return CV_FLOW_NONE;
+	}
+	if (CV_UNLIKELY(zone->restoring != NULL))
+		expect_answer(zone, worker, parsed);
+	why = take(zone, &opening, hash);
+	if (why != CV_FLOW_BY_FUNCTION) {
+		*verdict = cv_flow_drop(group, view, why);
+		return CV_FLOW_NONE;
+	}
+	why = settle(group, worker, &opening.packet, &parsed->key, parsed->v6, opening.index,
+		&opening.decision);
+	return conclude(group, worker, view, &opening, why, verdict);
+}
+
+// The same of a flow's packets and of the answers to them, where no function rewrites them.
+static uint64_t ends_of(const struct cv_flow_parsed *parsed)
+{
+	const union cv_flow_key *key = &parsed->key;
+	uint64_t a[2], b[2];
+
+	if (!parsed->v6)
+		return (uint64_t)(uint16_t)(key->ipv4.sport ^ key->ipv4.dport) << 32 |
+		       (key->ipv4.src ^ key->ipv4.dst);
+	memcpy(a, key->ipv6.src, 16);
+	memcpy(b, key->ipv6.dst, 16);
+	return a[0] ^ b[0] ^ cv_flow_rotate(a[1] ^ b[1], 16) ^
+	       (uint64_t)(uint16_t)(key->ipv6.sport ^ key->ipv6.dport);
+}
+
+static bool is_one_of(uint64_t one, const uint64_t *all, unsigned n)
+{
+	uint64_t same = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		same |= all[i] == one;
+	return same != 0;
+}
+
+// Begins as many as can be. Returns how many; *late has a bit for each packet that is to be looked at by
+// itself, behind them: it may be of the same flow as one before, an answer even, or there is no room for
+// it or those behind.
+static unsigned begin_openings(struct cv_flow_zone *zone, const struct cv_view *views,
+	const uint8_t *which, struct opening *openings, unsigned n, uint32_t *late)
+{
+	uint64_t ends[CV_FLOW_OPENINGS];
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct opening *opening = &openings[count];
+		const struct cv_flow_parsed *parsed = &opening->parsed;
+		const struct cv_view *view = &views[which[i]];
+		uint64_t hash;
+
+		cv_flow_parse(view, &opening->parsed);
+		hash = cv_flow_hash_of(zone, parsed->v6, &parsed->key);
+		ends[i] = ends_of(parsed);
+		if (is_one_of(ends[i], ends, i) || cv_flow_table_find(&zone->table[parsed->v6],
+							   &parsed->key, hash) != CV_FLOW_NONE) {
+			*late |= 1u << i;
+			continue;
+		}
+		if (take(zone, opening, hash) != CV_FLOW_BY_FUNCTION) {
+			*late |= UINT32_MAX << i;
+			break;
+		}
+		opening->at = (uint8_t)i;
+		opening->packet = cv_flow_packet_of(zone, view, parsed, CV_FLOW_FORWARD);
+		begin(&parsed->key, parsed->v6, &opening->decision);
+		count++;
+	}
+	return count;
+}
+
+// Asks the function at a position about all flows that the ones before let pass.
+static void ask_all(const struct cv_flow_group *group, struct cv_nf_worker *worker,
+	struct opening *openings, unsigned n, unsigned position)
+{
+	const struct cv_flow_zone *zone = group->zone;
+	const unsigned index = group->order[position];
+	const struct cv_flow_zone_member *member = &zone->members[index];
+	struct cv_flow_opening requested[CV_FLOW_OPENINGS];
+	struct decision *decisions[CV_FLOW_OPENINGS];
+	uint8_t verdicts[CV_FLOW_OPENINGS];
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct opening *of = &openings[i];
+
+		if (of->decision.verdict != CV_NEXT)
+			continue;
+		of->decision.actions.follow = false;
+		decisions[count] = &of->decision;
+		requested[count++] = (struct cv_flow_opening){&of->packet, &of->decision.actions,
+			cv_flow_slot(zone, of->parsed.v6, of->index, index)};
+	}
+	if (count > 0 && member->flow->decide_all != NULL)
+		member->flow->decide_all(member->instance, worker, requested, verdicts, count);
+	else
+		for (unsigned i = 0; i < count; i++)
+			verdicts[i] = member->flow->decide(member->instance, worker,
+				requested[i].packet, requested[i].actions, requested[i].slot);
+	for (unsigned i = 0; i < count; i++)
+		heard(group, position, verdicts[i], decisions[i]);
+}
+
+// Asks for the buckets of answers' keys.
+static void expect_answers(
+	const struct cv_flow_zone *zone, const struct opening *openings, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const bool v6 = openings[i].parsed.v6;
+		const struct cv_flow_table *table = &zone->table[v6];
+		union cv_flow_key answer;
+
+		cv_flow_set_answer(&openings[i].decision.actions.tuple, &answer);
+		rte_prefetch0(&table->buckets[cv_flow_first_bucket(
+			table, cv_flow_hash_of(zone, v6, &answer))]);
+	}
+}
+
+// A flow is not: whatever was decided is to be decided again.
+static void undo(
+	struct cv_flow_group *group, struct cv_nf_worker *worker, const struct opening *opening)
+{
+	struct cv_flow_zone *zone = group->zone;
+	const struct decision *decision = &opening->decision;
+	const bool v6 = opening->parsed.v6;
+
+	cv_flow_end_functions(group, worker, v6, opening->index, 0,
+		decision->deciders - (unsigned)is_drop(decision));
+	cv_flow_hosts_remove(&zone->hosts, opening->host);
+	give_entry(zone, v6, opening->index);
+}
+
+// Writes what was decided, in the packets' order. Returns how many: up to one that cannot be, or is dropped
+// by a function that an earlier one has given something back to since.
+static unsigned conclude_all(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	struct cv_view *views, uint8_t *verdicts, const uint8_t *which,
+	const struct opening *openings, unsigned n)
+{
+	unsigned given_back = 0; // positions, the first so many
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct opening *opening = &openings[i];
+		const struct decision *decision = &opening->decision;
+		struct cv_view *view = &views[which[opening->at]];
+		uint8_t *verdict = &verdicts[which[opening->at]];
+		uint32_t slot;
+
+		if (is_drop(decision)) {
+			if (decision->deciders <= given_back)
+				return i;
+			given_back = decision->deciders - 1u;
+		} else if (write_decision(group, worker, opening->parsed.v6, opening->index,
+				   &opening->parsed.key, decision) != CV_FLOW_BY_FUNCTION) {
+			return i;
+		}
+		slot = conclude(group, worker, view, opening, CV_FLOW_BY_FUNCTION, verdict);
+		if (slot != CV_FLOW_NONE)
+			*verdict = cv_flow_pass(group, worker, view, &opening->parsed, slot);
+	}
+	return n;
+}
+
+unsigned cv_flow_open(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	struct cv_view *views, uint8_t *verdicts, const uint8_t *which, unsigned n)
+{
+	struct cv_flow_zone *zone = group->zone;
+	struct opening openings[CV_FLOW_OPENINGS];
+	unsigned begun, done, dropped = 0;
+	uint32_t late = 0;
+
+	// With the store of whoever says that all came back, as in cv_flow_decide().
+	if (n == 1 || zone->restoring != NULL || cv_trace_is_on() ||
+		__atomic_load_n(&zone->refuses, __ATOMIC_ACQUIRE)) {
+		begun = 0;
+		late = UINT32_MAX;
+	} else {
+		begun = begin_openings(zone, views, which, openings, n, &late);
+	}
+	for (unsigned i = 0; i < zone->members_count; i++)
+		ask_all(group, worker, openings, begun, i);
+	expect_answers(zone, openings, begun);
+	done = conclude_all(group, worker, views, verdicts, which, openings, begun);
+	for (unsigned i = begun; i-- > done;) {
+		undo(group, worker, &openings[i]);
+		late |= 1u << openings[i].at;
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (late >> i & 1)
+			verdicts[which[i]] =
+				cv_flow_one(group, worker, &views[which[i]], CV_FLOW_NONE);
+	for (unsigned i = 0; i < n; i++)
+		dropped += verdicts[which[i]] != CV_NEXT;
+	return dropped;
 }
 
 uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,

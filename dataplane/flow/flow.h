@@ -109,6 +109,13 @@ struct cv_flow_actions {
 	bool once;
 };
 
+// A flow that decide_all() is asked about: what decide() gets of it.
+struct cv_flow_opening {
+	const struct cv_flow_packet *packet;
+	struct cv_flow_actions *actions;
+	void *slot;
+};
+
 // Why a packet is of no flow.
 enum cv_flow_other {
 	CV_FLOW_NON_IP, // ARP, LLDP ...
@@ -214,6 +221,11 @@ struct cv_nf_flow {
 	// this flow only if it is rewritten.
 	uint8_t (*decide)(void *instance, struct cv_nf_worker *worker,
 		const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot);
+
+	// The same of first packets of n flows at once, at least one, all of them CV_FLOW_NEW: to read
+	// memory for all of them together. NULL: decide() is called for each.
+	void (*decide_all)(void *instance, struct cv_nf_worker *worker,
+		const struct cv_flow_opening *openings, uint8_t *verdicts, unsigned n);
 
 	// Tuples of packets that came with this one, of no flow that is known: n <= CV_BURST_MAX, at
 	// least one, as they come to the first of the functions. Asks for memory that decide() will

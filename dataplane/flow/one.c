@@ -285,6 +285,33 @@ void cv_flow_explain(const void *instance, const struct cv_nf_worker *worker,
 						    : CV_FLOW_BECAUSE_FORWARD;
 }
 
+uint8_t cv_flow_pass(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,
+	const struct cv_flow_parsed *parsed, uint32_t slot)
+{
+	struct cv_flow_zone *zone = group->zone;
+	struct cv_flow *flow = cv_flow_at(&zone->table[parsed->v6], slot >> 1);
+	bool counts = true;
+	uint8_t verdict;
+
+	if (flow->flags & CV_FLOW_DENIED)
+		return cv_flow_leave(
+			group, cv_flow_last_position(group, flow), view, flow->verdict);
+	if (flow->follows & CV_FLOW_WINDOWED && parsed->kind == CV_FLOW_IS_FLOW &&
+		!check_window(zone, view, parsed, flow, slot, &counts))
+		return cv_flow_drop(group, view, CV_FLOW_OUT_OF_WINDOW);
+	if (counts)
+		track(zone, parsed, flow, slot);
+	if ((flow->follows & ~CV_FLOW_WINDOWED) != 0) {
+		verdict = follow(group, worker, view, parsed, slot,
+			flow->follows & (uint8_t)~CV_FLOW_WINDOWED);
+		if (verdict != CV_NEXT)
+			return verdict;
+	}
+	if (flow->flags & CV_FLOW_REWRITES)
+		cv_flow_rewrite(view, parsed, flow, slot & 1);
+	return go_on(group, worker, view, flow, slot & 1);
+}
+
 uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,
 	uint32_t slot)
 {
@@ -292,7 +319,6 @@ uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, st
 	struct cv_flow_parsed parsed;
 	struct cv_flow *flow;
 	uint64_t hash = 0;
-	bool counts = true;
 	uint8_t verdict;
 
 	cv_flow_parse(view, &parsed);
@@ -333,24 +359,7 @@ uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, st
 		if (slot == CV_FLOW_NONE)
 			return verdict;
 	}
-	flow = cv_flow_at(&zone->table[parsed.v6], slot >> 1);
 	if (parsed.first_fragment && parsed.kind == CV_FLOW_IS_FLOW)
 		remember_fragment(zone, &parsed, slot);
-	if (flow->flags & CV_FLOW_DENIED)
-		return cv_flow_leave(
-			group, cv_flow_last_position(group, flow), view, flow->verdict);
-	if (flow->follows & CV_FLOW_WINDOWED && parsed.kind == CV_FLOW_IS_FLOW &&
-		!check_window(zone, view, &parsed, flow, slot, &counts))
-		return cv_flow_drop(group, view, CV_FLOW_OUT_OF_WINDOW);
-	if (counts)
-		track(zone, &parsed, flow, slot);
-	if ((flow->follows & ~CV_FLOW_WINDOWED) != 0) {
-		verdict = follow(group, worker, view, &parsed, slot,
-			flow->follows & (uint8_t)~CV_FLOW_WINDOWED);
-		if (verdict != CV_NEXT)
-			return verdict;
-	}
-	if (flow->flags & CV_FLOW_REWRITES)
-		cv_flow_rewrite(view, &parsed, flow, slot & 1);
-	return go_on(group, worker, view, flow, slot & 1);
+	return cv_flow_pass(group, worker, view, &parsed, slot);
 }

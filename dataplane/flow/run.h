@@ -22,7 +22,8 @@
 
 // What the passes hand on, for each packet.
 struct lane {
-	uint32_t at; // its bucket, then its slot; CV_FLOW_NONE: it is looked at for itself; or DONE
+	uint32_t
+		at; // its bucket, then its slot; CV_FLOW_NONE: it is looked at for itself; or one of these:
 	uint16_t signature;
 	bool v6;
 	uint8_t tcp_flags; // of TCP, else 0
@@ -30,6 +31,7 @@ struct lane {
 };
 
 #define DONE (CV_FLOW_NONE - 1) // its flow is another worker's, which was asked (foreign.h)
+#define FRESH (CV_FLOW_NONE - 2) // of no flow that is known
 
 // A burst, and what of its zone is read for every packet, where the compiler knows that it does not change.
 struct run {
@@ -132,7 +134,7 @@ static CV_INLINE void second_pass(
 			continue;
 		if (bucket->displaced == 0) {
 			fresh[fresh_count++] = (uint8_t)i;
-			lane->at = CV_FLOW_NONE;
+			lane->at = FRESH;
 			continue;
 		}
 		lane->at = cv_flow_other_bucket(
@@ -147,7 +149,7 @@ static CV_INLINE void second_pass(
 		if (find_likely(run, &run->table[v6].buckets[lane->at], lane, v6))
 			continue;
 		fresh[fresh_count++] = (uint8_t)(lane - lanes);
-		lane->at = CV_FLOW_NONE;
+		lane->at = FRESH;
 	}
 	if (CV_UNLIKELY(fresh_count > 0))
 		cv_flow_expect(run->group, run->worker, run->views, fresh, fresh_count);
@@ -179,10 +181,11 @@ static CV_INLINE bool is_of_settled(
 	return true;
 }
 
-// Packets of a part that are of settled flows, up to one that takes the long way.
+// Packets of a part that are of settled flows, or of none that is known, up to one that takes the long
+// way.
 struct settled {
-	uint8_t which[PART];
-	unsigned count;
+	uint8_t which[PART], fresh[PART];
+	unsigned count, fresh_count;
 	uint8_t follows; // of any of their flows
 };
 
@@ -190,7 +193,7 @@ struct settled {
 static CV_INLINE unsigned take_settled(const struct run *run, struct lane *lanes, unsigned begin,
 	unsigned end, bool some_v6, struct settled *settled)
 {
-	unsigned count = 0, i;
+	unsigned count = 0, fresh_count = 0, i;
 	uint8_t follows = 0;
 
 	for (i = begin; i < end; i++) {
@@ -198,16 +201,21 @@ static CV_INLINE unsigned take_settled(const struct run *run, struct lane *lanes
 		const struct cv_view *view = &run->views[i];
 
 		run->verdicts[i] = CV_NEXT;
-		if (lane->at == DONE)
+		if (CV_UNLIKELY(lane->at >= FRESH)) {
+			if (lane->at == CV_FLOW_NONE)
+				break;
+			if (lane->at == FRESH)
+				settled->fresh[fresh_count++] = (uint8_t)i;
 			continue;
-		if (CV_UNLIKELY(lane->at == CV_FLOW_NONE) ||
-			CV_UNLIKELY(some_v6 && lane->v6 ? !is_of_settled(run, view, lane, true)
-							: !is_of_settled(run, view, lane, false)))
+		}
+		if (CV_UNLIKELY(some_v6 && lane->v6 ? !is_of_settled(run, view, lane, true)
+						    : !is_of_settled(run, view, lane, false)))
 			break;
 		follows |= lane->flow->follows;
 		settled->which[count++] = (uint8_t)i;
 	}
 	settled->count = count;
+	settled->fresh_count = fresh_count;
 	settled->follows = follows;
 	return i;
 }
@@ -325,6 +333,12 @@ static CV_INLINE unsigned third_pass(const struct run *run, struct lane *lanes, 
 
 		i = take_settled(run, lanes, i, end, some_v6, &settled);
 		dropped += apply_settled(run, lanes, some_v6, &settled);
+		if (CV_UNLIKELY(settled.fresh_count > 0)) {
+			dropped += cv_flow_open(run->group, run->worker, run->views, run->verdicts,
+				settled.fresh, settled.fresh_count);
+			if (zone->removals != removals)
+				forget(lanes, i, matched);
+		}
 		if (i == end)
 			break;
 		run->verdicts[i] =

@@ -908,6 +908,73 @@ static void conflicts_are_refused(void **state)
 	path_free(&path);
 }
 
+// First packets of a burst are decided on together, and it is as if each came alone: an answer and another
+// packet of a flow, one that is denied, one that conflicts, one for which there is no room.
+static void flows_that_begin_together(void **state)
+{
+	static const struct {
+		const char *text;
+		uint8_t verdict;
+	} burst[] = {
+		{"ip4 dst=198.51.100.1 udp sport=1 dport=2", CV_NEXT},
+		{"ip4 dst=198.51.100.9 udp sport=1 dport=53", CV_DROP(CV_FLOW_BY_FUNCTION)},
+		{"ip4 dst=198.51.100.1 udp sport=1 dport=2", CV_NEXT},
+		{"ip4 dst=198.51.100.3 udp sport=3 dport=4", CV_NEXT},
+		{"ip4 dst=198.51.100.2 udp sport=1 dport=2", CV_DROP(CV_FLOW_CONFLICT)},
+		{"ip6 udp sport=5 dport=6", CV_NEXT},
+		{"ip4 dst=198.51.100.3 udp sport=7 dport=8", CV_NEXT},
+		{"ip4 dst=198.51.100.3 udp sport=9 dport=10", CV_DROP(CV_FLOW_TABLE_FULL)},
+	};
+	struct toy toys[2] = {{.dnat = true}, {.deny_port = 53, .once = true}};
+	struct packet packets[RTE_DIM(burst)];
+	struct cv_view views[RTE_DIM(burst)];
+	uint8_t verdicts[RTE_DIM(burst)];
+	struct cv_flow_limits limits = plenty;
+	struct path path;
+
+	limits.max = 3;
+	path_make(&path, toys, 2, &limits);
+	for (unsigned i = 0; i < RTE_DIM(burst); i++) {
+		packets[i] = packet_make(burst[i].text);
+		views[i] = (struct cv_view){.out = 1};
+		cv_view_set(&views[i], packets[i].bytes, packets[i].len);
+	}
+	assert_int_equal(
+		cv_flow_process(path.group[0], &worker, views, verdicts, RTE_DIM(burst)), 3);
+	for (unsigned i = 0; i < RTE_DIM(burst); i++)
+		assert_int_equal(verdicts[i], burst[i].verdict);
+	assert_int_equal(path.zone->counters.created, 4);
+	assert_int_equal(path.zone->counters.flows_ipv4, 3);
+	assert_int_equal(toys[0].decided[CV_FLOW_NEW], toys[0].ended + 4);
+	for (unsigned i = 0; i < 4; i++) { // answers lead to their flows
+		static const uint8_t of[] = {0, 3, 5, 6};
+		struct packet came = packet_make(burst[of[i]].text), expected = answer_to(&came);
+		struct packet back = answer_to(&packets[of[i]]);
+
+		assert_int_equal(pass(&path, 1, &back), CV_NEXT);
+		same_bytes(burst[of[i]].text, &back, &expected);
+	}
+	path_free(&path);
+}
+
+// Both ends send at once, through one port: one flow, and its answer.
+static void an_answer_that_came_together(void **state)
+{
+	struct toy toy = {0};
+	struct packet packet = packet_make("ip4 tcp sport=9 dport=53"), back = answer_to(&packet);
+	struct cv_view views[2] = {{.out = 1}, {.out = 1}};
+	struct path path;
+	uint8_t verdicts[2];
+
+	path_make(&path, &toy, 1, &plenty);
+	cv_view_set(&views[0], packet.bytes, packet.len);
+	cv_view_set(&views[1], back.bytes, back.len);
+	assert_int_equal(cv_flow_process(path.group[0], &worker, views, verdicts, 2), 0);
+	assert_int_equal(path.zone->counters.flows_ipv4, 1);
+	assert_int_equal(toy.decided[CV_FLOW_NEW], 1);
+	path_free(&path);
+}
+
 // A port that is taken for free without a look, and is not, costs one more question; another is found.
 static void ports_that_are_taken_are_not_free(void **state)
 {
@@ -1234,6 +1301,8 @@ int main(void)
 		cmocka_unit_test(hosts_have_limits),
 		cmocka_unit_test(an_answer_is_not_denied),
 		cmocka_unit_test(conflicts_are_refused),
+		cmocka_unit_test(flows_that_begin_together),
+		cmocka_unit_test(an_answer_that_came_together),
 		cmocka_unit_test(ports_that_are_taken_are_not_free),
 		cmocka_unit_test(ports_that_are_none_stay),
 		cmocka_unit_test(tcp_states_have_their_timeouts),

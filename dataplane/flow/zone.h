@@ -287,6 +287,12 @@ uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
 void cv_flow_expect(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	const struct cv_view *views, const uint8_t *which, unsigned n);
 
+// The first packets of flows, of common kinds, in their order: views[which[i]], n <= CV_FLOW_OPENINGS of
+// them, of which no flow was known. Writes their verdicts. Returns how many do not go on.
+#define CV_FLOW_OPENINGS 16
+unsigned cv_flow_open(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	struct cv_view *views, uint8_t *verdicts, const uint8_t *which, unsigned n);
+
 // one.c
 
 // Checks the windows of common packets of established connections: a follower, with the zone as
@@ -297,6 +303,10 @@ unsigned cv_flow_window_follow(void *instance, struct cv_nf_worker *worker,
 // Any packet, whatever it is: slot is what was found for it, or CV_FLOW_NONE. A verdict.
 uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,
 	uint32_t slot);
+
+// A packet that is of a flow. A verdict.
+uint8_t cv_flow_pass(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,
+	const struct cv_flow_parsed *parsed, uint32_t slot);
 
 typedef uint16_t cv_flow_run(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	struct cv_view *views, uint8_t *verdicts, uint16_t n);

@@ -36,6 +36,7 @@
 #include <rte_common.h>
 #include <rte_cycles.h>
 #include <rte_malloc.h>
+#include <rte_prefetch.h>
 
 #include "chain/nf.h"
 #include "flow/flow.h"
@@ -127,32 +128,45 @@ static uint16_t any_up(const struct balancer *balancer, const uint16_t *table, u
 	return CV_MAGLEV_NONE;
 }
 
-// The table's backend at the flow's hash. If that is down, the one at the hash of another key, and so
-// on: the flows of one that is down spread over the others by their weights, which keep theirs.
-static uint16_t choose(const struct balancer *balancer, const struct cv_flow_tuple *tuple,
-	const struct cv_flow_packet *packet)
+// What a flow's backend is chosen by.
+struct choice {
+	const uint16_t *table;
+	uint8_t key[40];
+	uint64_t hash;
+};
+
+static void set_choice(const struct balancer *balancer, const struct cv_flow_tuple *tuple,
+	const struct cv_flow_packet *packet, struct choice *choice)
 {
 	const bool begun =
 		tuple->proto == IPPROTO_TCP && (packet->tcp_flags & (TCP_SYN | TCP_ACK)) != TCP_SYN;
 	const bool v6 = tuple->family == 6;
-	const uint16_t *table = balancer->table[v6][begun];
 	const unsigned bytes = v6 ? 16 : 4;
-	uint8_t key[40] = {0};
-	uint64_t hash;
-	uint16_t backend;
+	uint8_t *key = choice->key;
 
+	choice->table = balancer->table[v6][begun];
+	memset(key, 0, sizeof(choice->key));
 	memcpy(key, &tuple->src, bytes);
 	memcpy(key + bytes, &tuple->dst, bytes);
 	memcpy(key + 32, &tuple->sport, 2);
 	memcpy(key + 34, &tuple->dport, 2);
 	key[36] = tuple->proto;
-	for (key[37] = 0; key[37] < KEYS_TRIED; key[37]++) {
-		hash = cv_flow_sip(&balancer->secret, key, sizeof(key));
-		backend = table[hash % balancer->config.table_size];
+	choice->hash = cv_flow_sip(&balancer->secret, key, sizeof(choice->key));
+}
+
+// The table's backend at the flow's hash. If that is down, the one at the hash of another key, and so
+// on: the flows of one that is down spread over the others by their weights, which keep theirs.
+static uint16_t choose(const struct balancer *balancer, struct choice *choice)
+{
+	for (;;) {
+		const uint16_t backend = choice->table[choice->hash % balancer->config.table_size];
+
 		if (backend == CV_MAGLEV_NONE || is_up(balancer, backend))
 			return backend;
+		if (++choice->key[37] == KEYS_TRIED)
+			return any_up(balancer, choice->table, choice->hash);
+		choice->hash = cv_flow_sip(&balancer->secret, choice->key, sizeof(choice->key));
 	}
-	return any_up(balancer, table, hash);
 }
 
 static void rewrite(const struct balancer *balancer, const struct cv_backend *backend,
@@ -195,26 +209,24 @@ static void forget(struct cv_known_count *counted, struct slot *kept)
 	kept->backend = 0;
 }
 
-static uint8_t decide(void *instance, struct cv_nf_worker *worker,
-	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot)
+// A flow to no service.
+static uint8_t decide_other(const struct balancer *balancer, struct cv_nf_worker *worker,
+	const struct cv_flow_packet *packet, struct cv_flow_actions *actions)
 {
-	struct balancer *balancer = instance;
-	struct cv_known_count *counted = balancer->known->counted[worker->index];
-	struct slot *kept = slot;
-	uint16_t backend;
+	if (balancer->health == NULL || packet->why != CV_FLOW_NEW ||
+		!cv_health_takes(balancer->health, worker, &actions->tuple, packet))
+		return CV_NEXT;
+	actions->once = true;
+	return CV_ABSORBED;
+}
 
-	if (service_of(balancer, &actions->tuple) == NULL) {
-		forget(counted, kept); // there was one
-		if (balancer->health == NULL || packet->why != CV_FLOW_NEW ||
-			!cv_health_takes(balancer->health, worker, &actions->tuple, packet))
-			return CV_NEXT;
-		actions->once = true;
-		return CV_ABSORBED;
-	}
-	if (kept->backend != 0 && balancer->at[kept->backend - 1] == 0)
-		forget(counted, kept);
+// A flow to a service goes to its backend, or to the one that is chosen.
+static uint8_t assign(const struct balancer *balancer, struct cv_known_count *counted,
+	struct choice *choice, struct cv_flow_actions *actions, struct slot *kept)
+{
 	if (kept->backend == 0) {
-		backend = choose(balancer, &actions->tuple, packet);
+		const uint16_t backend = choose(balancer, choice);
+
 		if (backend == CV_MAGLEV_NONE) {
 			actions->once = true;
 			return CV_DROP(NO_BACKEND);
@@ -225,6 +237,52 @@ static uint8_t decide(void *instance, struct cv_nf_worker *worker,
 	apply(balancer, &balancer->config.backends.list[balancer->at[kept->backend - 1] - 1],
 		actions);
 	return CV_NEXT;
+}
+
+static uint8_t decide(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot)
+{
+	struct balancer *balancer = instance;
+	struct cv_known_count *counted = balancer->known->counted[worker->index];
+	struct slot *kept = slot;
+	struct choice choice;
+
+	if (service_of(balancer, &actions->tuple) == NULL) {
+		forget(counted, kept); // there was one
+		return decide_other(balancer, worker, packet, actions);
+	}
+	if (kept->backend != 0 && balancer->at[kept->backend - 1] == 0)
+		forget(counted, kept);
+	if (kept->backend == 0)
+		set_choice(balancer, &actions->tuple, packet, &choice);
+	return assign(balancer, counted, &choice, actions, kept);
+}
+
+// The table's places are asked for before any is read.
+static void decide_all(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_opening *openings, uint8_t *verdicts, unsigned n)
+{
+	struct balancer *balancer = instance;
+	struct cv_known_count *counted = balancer->known->counted[worker->index];
+	struct choice choices[CV_BURST_MAX];
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct cv_flow_tuple *tuple = &openings[i].actions->tuple;
+
+		choices[i].table = NULL;
+		if (service_of(balancer, tuple) == NULL)
+			continue;
+		set_choice(balancer, tuple, openings[i].packet, &choices[i]);
+		rte_prefetch0(&choices[i].table[choices[i].hash % balancer->config.table_size]);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		struct cv_flow_actions *actions = openings[i].actions;
+
+		verdicts[i] =
+			choices[i].table == NULL
+				? decide_other(balancer, worker, openings[i].packet, actions)
+				: assign(balancer, counted, &choices[i], actions, openings[i].slot);
+	}
 }
 
 // Puts a packet into the tunnel to its backend.
@@ -552,6 +610,7 @@ static const struct cv_nf_flow flow = {
 	.slot_bytes = sizeof(struct slot),
 	.kept = &kept_along,
 	.decide = decide,
+	.decide_all = decide_all,
 	.wrap = wrap,
 	.ended = ended,
 	.other = other,

@@ -126,6 +126,38 @@ static void dsr_writes_addresses_of_ethernet_alone(void **state)
 	rig_free(&turned);
 }
 
+// Flows of one burst are asked about together: each has the backend that it has alone.
+static void flows_that_begin_together(void **state)
+{
+	enum { FLOWS = 40 };
+	struct cv_view views[FLOWS];
+	struct rig together, alone;
+	uint8_t verdicts[FLOWS];
+	struct packet_row rows[FLOWS];
+	char texts[FLOWS][96];
+
+	rig_make(&together, DSR);
+	rig_make(&alone, DSR);
+	for (unsigned i = 0; i < FLOWS; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "%s %s sport=%u dport=80 data=9",
+			i % 3 == 0 ? "ip6" : "ip4", i % 9 == 1 ? "dst=198.51.100.9 udp" : "udp", i);
+		rows[i] = (struct packet_row){.in = texts[i]};
+	}
+	packet_views(views, FLOWS, rows, FLOWS);
+	assert_int_equal(
+		cv_flow_process(together.group, &together.worker, views, verdicts, FLOWS), 0);
+	for (unsigned i = 0; i < FLOWS; i++) {
+		struct packet one;
+
+		assert_true(pass(&alone, texts[i], &one, NULL));
+		assert_int_equal(one.len, views[i].len);
+		assert_memory_equal(one.bytes, views[i].data, one.len);
+		free(views[i].data);
+	}
+	rig_free(&together);
+	rig_free(&alone);
+}
+
 static void nat_rewrites_both_ways(void **state)
 {
 	struct rig rig;
@@ -521,6 +553,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(flows_go_along_to_another_instance),
 		cmocka_unit_test(what_did_not_come_whole_is_refused),
 		cmocka_unit_test(dsr_writes_addresses_of_ethernet_alone),
+		cmocka_unit_test(flows_that_begin_together),
 		cmocka_unit_test(nat_rewrites_both_ways),
 		cmocka_unit_test(who_drains_keeps_what_it_has),
 		cmocka_unit_test(errors_reach_the_backend),
