@@ -53,6 +53,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_common.h>
+
 #include "chain/nf.h"
 #include "flow/flow.h"
 #include "nf/firewall/first.h"
@@ -272,14 +274,26 @@ static void explain_flow(const struct firewall *firewall, const struct cv_flow_p
 	cv_flow_because(packet, firewall, &because);
 }
 
+static struct cv_tuple_ipv4 tuple_to_look_up(
+	const struct firewall *firewall, const struct cv_flow_tuple *tuple)
+{
+	const bool ports = cv_proto_has_ports(tuple->proto);
+
+	return (struct cv_tuple_ipv4){
+		.proto = cv_firewall_class(
+			&firewall->table, tuple->proto, ports ? CV_TUPLE_PORTS : CV_TUPLE_NO_PORTS),
+		.src = tuple->src.ipv4,
+		.dst = tuple->dst.ipv4,
+		.sport = ports ? tuple->sport : 0,
+		.dport = ports ? tuple->dport : 0,
+	};
+}
+
 // The rules' verdict of a flow, by its tuple and by its first packet: a burst of one.
 static uint8_t match_flow(const struct firewall *firewall, uint64_t *hits,
 	const struct cv_flow_tuple *tuple, const struct cv_flow_packet *packet,
 	struct cv_firewall_first *first)
 {
-	const bool ports = cv_proto_has_ports(tuple->proto);
-	const uint8_t class = cv_firewall_class(
-		&firewall->table, tuple->proto, ports ? CV_TUPLE_PORTS : CV_TUPLE_NO_PORTS);
 	struct cv_firewall_transposed transposed;
 	struct cv_firewall_fields fields;
 	const struct cv_firewall_fields *extra = firewall->table.needs != 0 ? &fields : NULL;
@@ -294,11 +308,7 @@ static uint8_t match_flow(const struct firewall *firewall, uint64_t *hits,
 		cv_firewall_fields_transpose(&fields, &transposed, 0);
 	}
 	if (tuple->family == 4) {
-		struct cv_tuple_ipv4 eight[8] = {{.proto = class,
-			.src = tuple->src.ipv4,
-			.dst = tuple->dst.ipv4,
-			.sport = ports ? tuple->sport : 0,
-			.dport = ports ? tuple->dport : 0}};
+		struct cv_tuple_ipv4 eight[8] = {tuple_to_look_up(firewall, tuple)};
 
 		cv_firewall_transpose_tuples_x8(eight, CV_FIREWALL_IPV4_WORDS, &transposed, 0);
 		apply_rules_to_family(firewall, hits, &firewall->table.ipv4, 1, false, eight,
@@ -307,9 +317,12 @@ static uint8_t match_flow(const struct firewall *firewall, uint64_t *hits,
 			explain_flow(firewall, packet, &firewall->table.ipv4, eight,
 				sizeof(eight[0]), extra, &transposed);
 	} else {
-		struct cv_tuple_ipv6 eight[8] = {{.proto = class,
-			.sport = ports ? tuple->sport : 0,
-			.dport = ports ? tuple->dport : 0}};
+		const bool ports = cv_proto_has_ports(tuple->proto);
+		struct cv_tuple_ipv6 eight[8] = {
+			{.proto = cv_firewall_class(&firewall->table, tuple->proto,
+				 ports ? CV_TUPLE_PORTS : CV_TUPLE_NO_PORTS),
+				.sport = ports ? tuple->sport : 0,
+				.dport = ports ? tuple->dport : 0}};
 
 		memcpy(eight[0].src, tuple->src.ipv6, 16);
 		memcpy(eight[0].dst, tuple->dst.ipv6, 16);
@@ -323,21 +336,68 @@ static uint8_t match_flow(const struct firewall *firewall, uint64_t *hits,
 	return verdict;
 }
 
+// Whether a connection does not begin with this packet.
+static bool begins_wrongly(const struct firewall *firewall, const struct cv_flow_tuple *tuple,
+	const struct cv_flow_packet *packet)
+{
+	const uint8_t flags = packet->tcp_flags & (TCP_FIN | TCP_SYN | TCP_RST | TCP_ACK);
+
+	return tuple->proto == IPPROTO_TCP &&
+	       (firewall->tcp_loose ? flags & TCP_RST : flags != TCP_SYN);
+}
+
 static uint8_t firewall_decide(void *instance, struct cv_nf_worker *worker,
 	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot)
 {
 	const struct firewall *firewall = instance;
-	const uint8_t flags = packet->tcp_flags & (TCP_FIN | TCP_SYN | TCP_RST | TCP_ACK);
 
 	if (packet->why == CV_FLOW_REPEAT)
 		return CV_NEXT;
-	if (packet->why == CV_FLOW_NEW && actions->tuple.proto == IPPROTO_TCP &&
-		(firewall->tcp_loose ? flags & TCP_RST : flags != TCP_SYN)) {
+	if (packet->why == CV_FLOW_NEW && begins_wrongly(firewall, &actions->tuple, packet)) {
 		actions->once = true;
 		return CV_DROP(CV_FIREWALL_INVALID);
 	}
 	return match_flow(
 		firewall, firewall->hits.packets[worker->index], &actions->tuple, packet, slot);
+}
+
+// The rules are asked about all IPv4 flows at once: a burst.
+static void firewall_decide_all(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_opening *openings, uint8_t *verdicts, unsigned n)
+{
+	const struct firewall *firewall = instance;
+	const uint32_t needs = firewall->table.needs;
+	struct cv_firewall_fields fields[CV_BURST_MAX];
+	struct cv_tuple_ipv4 tuples[CV_BURST_MAX];
+	struct cv_firewall_transposed transposed;
+	uint64_t packets = 0;
+
+	memset(tuples, 0, RTE_ALIGN_CEIL(n, 8u) * sizeof(tuples[0]));
+	for (unsigned i = 0; i < n; i++) {
+		const struct cv_flow_opening *of = &openings[i];
+		const struct cv_flow_tuple *tuple = &of->actions->tuple;
+
+		if (tuple->family != 4 || begins_wrongly(firewall, tuple, of->packet)) {
+			verdicts[i] = firewall_decide(
+				instance, worker, of->packet, of->actions, of->slot);
+			continue;
+		}
+		verdicts[i] = CV_NEXT;
+		packets |= 1ull << i;
+		tuples[i] = tuple_to_look_up(firewall, tuple);
+		if (needs == 0)
+			continue;
+		cv_firewall_fields_read(of->packet->view, needs, &fields[i]);
+		cv_firewall_first_keep(of->slot, &fields[i]);
+		cv_firewall_fields_transpose(&fields[i], &transposed, i);
+	}
+	if (packets == 0)
+		return;
+	for (unsigned i = 0; i < n; i += 8)
+		cv_firewall_transpose_tuples_x8(&tuples[i], CV_FIREWALL_IPV4_WORDS, &transposed, i);
+	apply_rules_to_family(firewall, firewall->hits.packets[worker->index],
+		&firewall->table.ipv4, packets, false, tuples, sizeof(tuples[0]),
+		needs != 0 ? fields : NULL, &transposed, (uint16_t)n, verdicts);
 }
 
 static uint8_t firewall_other(void *instance, struct cv_nf_worker *worker,
@@ -379,6 +439,7 @@ static const struct cv_nf_flow firewall_flow = {
 	.answers = firewall_answers,
 	.windows = firewall_windows,
 	.decide = firewall_decide,
+	.decide_all = firewall_decide_all,
 	.other = firewall_other,
 };
 

@@ -279,6 +279,63 @@ static void many_rules(void **state)
 	run(config, steps);
 }
 
+// Flows of one burst are asked about together: each has the verdict that it has alone.
+static void flows_that_begin_together(void **state)
+{
+	static const char *const configs[] = {
+		"{'stateful': true, 'rules': [{'action': 'deny', 'proto': 'udp', 'dport': 20},"
+		" {'action': 'allow', 'src': '10.0.0.0/8'},"
+		" {'action': 'allow', 'src': '2001:db8::/64'}]}",
+		"{'stateful': true, 'rules': [{'action': 'deny', 'dscp': 5},"
+		" {'action': 'deny', 'dport': '20-21'}, {'action': 'allow', 'src': '10.0.0.0/8'}]}",
+	};
+	enum { FLOWS = 24 };
+
+	for (unsigned c = 0; c < RTE_DIM(configs); c++) {
+		void *instance = packet_nf(&cv_nf_firewall, configs[c], NULL);
+		const struct cv_flow_member member = {&cv_nf_firewall, instance};
+		struct cv_nf_counters counters[2] = {0};
+		struct cv_nf_worker worker = {.now = 5ull * HZ};
+		struct cv_flow_group *group[2];
+		struct cv_flow_zone *zone[2];
+		struct packet packets[FLOWS];
+		struct cv_view views[FLOWS];
+		uint8_t verdicts[FLOWS + 1], alone;
+		struct cv_error error = {""};
+
+		for (unsigned i = 0; i < 2; i++) {
+			struct cv_nf_counters *list = &counters[i];
+
+			zone[i] = cv_flow_zone_create(&member, 1, &limits, HZ, &error);
+			assert_non_null(zone[i]);
+			group[i] = cv_flow_group_create(zone[i], (const uint8_t[]){0}, &list);
+		}
+		for (unsigned i = 0; i < FLOWS; i++) {
+			char text[96];
+
+			snprintf(text, sizeof(text), "%s %s %s sport=%u dport=%u",
+				i % 5 == 0 ? "ip6 src=2001:db8::1" : "ip4 src=10.0.0.1",
+				i % 5 != 0 && i % 3 == 0 ? "tos=20" : "",
+				i % 4 == 0 ? "tcp" : "udp", 1 + i, 19 + i % 4);
+			packets[i] = packet_make(text);
+			if (i % 20 == 4) // the other TCP begins without
+				packets[i].bytes[14 + 20 + 13] |= 2;
+			views[i] = (struct cv_view){.out = 1};
+			cv_view_set(&views[i], packets[i].bytes, packets[i].len);
+		}
+		cv_flow_process(group[0], &worker, views, verdicts, FLOWS);
+		for (unsigned i = 0; i < FLOWS; i++) {
+			cv_flow_process(group[1], &worker, &views[i], &alone, 1);
+			assert_int_equal(verdicts[i], alone);
+		}
+		assert_memory_equal(
+			counters[0].drops, counters[1].drops, sizeof(counters[0].drops));
+		for (unsigned i = 0; i < 2; i++)
+			cv_flow_zone_destroy(zone[i]);
+		cv_nf_destroy(&cv_nf_firewall, instance);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -292,6 +349,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(first_packets_are_remembered),
 		cmocka_unit_test(segments_in_fragments),
 		cmocka_unit_test(many_rules),
+		cmocka_unit_test(flows_that_begin_together),
 	};
 
 	packet_eal(argv[0]);
