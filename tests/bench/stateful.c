@@ -23,6 +23,7 @@ struct stateful {
 	struct cv_port_counters port_counters;
 	struct cv_burst burst;
 	struct cv_flow_zone *zone;
+	uint32_t known; // flows, which do not end
 	struct cv_nf_counters counters[FUNCTIONS_MAX];
 	unsigned count;
 	const struct cv_nf *types[FUNCTIONS_MAX];
@@ -54,11 +55,10 @@ static double end_fresh(void *state, uint64_t *again)
 {
 	struct stateful *stateful = state;
 	const struct cv_flow_counters *counters = cv_flow_zone_counters(stateful->zone);
-	const uint64_t open = counters->flows_ipv4 - BENCH_FLOWS_FRESH;
 	struct cv_nf_worker worker = {.now = rte_rdtsc() + 2 * FRESH_S * rte_get_tsc_hz()};
 	uint64_t ticks = 0;
 
-	while (counters->flows_ipv4 > open) {
+	while (counters->flows_ipv4 > stateful->known) {
 		const uint64_t before = counters->flows_ipv4, then = rte_rdtsc();
 
 		cv_flow_tick(stateful->step[0].instance, &worker);
@@ -165,6 +165,7 @@ int bench_stateful_create(struct bench_subject *subject, const char *const *name
 		return -1;
 	}
 	memset(stateful, 0, sizeof(*stateful));
+	stateful->known = flows->known;
 	*subject = (struct bench_subject){.run = run,
 		.busy = busy,
 		.flows = flows,
