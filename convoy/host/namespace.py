@@ -24,15 +24,16 @@ _CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 _made = count()
 # With a /sys of its own: files about interfaces are those of the namespace that mounted it.
-_HOLD = "mount -t sysfs sysfs /sys && echo held && exec sleep infinity"
+_HOLD = "mount -t sysfs sysfs /sys && mount -o remount,rw /sys && echo held && exec sleep infinity"
 
 
 class Namespace(Scope):
     """A network namespace. Use it with `with`. Needs root."""
 
-    def __init__(self) -> None:
-        """Make it. Raises ProcessError where that is not possible."""
-        self._holder = Process(["unshare", "--net", "--mount", "sh", "-c", _HOLD])
+    def __init__(self, of: int | None = None) -> None:
+        """Make it, or hold a process's. Raises ProcessError where that is not possible."""
+        net = ["unshare", "--net"] if of is None else ["nsenter", f"--target={of}", "--net"]
+        self._holder = Process([*net, "unshare", "--mount", "sh", "-c", _HOLD])
         try:
             self._holder.wait_line(lambda line: line == "held", DEADLINE_S, "it had a namespace")
         except BaseException:

@@ -24,6 +24,7 @@ from convoy.errors import InputError
 
 VARIABLE = "CONVOY_PRIORITY"  # convoy-gen reads it too
 MEASURED = -20
+SHARES = 88761  # of a control group, what that nice value is of a process
 LONGEST_SHARE = 0.7  # of what the kernel lets SCHED_FIFO have at a time
 UNLIMITED_S = 1.0  # where it sets no limit: ours
 REST = 0.1  # of that time, left to everybody afterwards: the limit is one of trials in a row, too
@@ -47,6 +48,24 @@ def prefer(pid: int, root: Path = Path("/")) -> bool:
     with contextlib.suppress(OSError):
         (root / f"proc/{pid}/autogroup").write_text(f"{MEASURED}\n")
         return True
+    return False
+
+
+def prefer_group(name: str, root: Path = Path("/")) -> bool:
+    """Put a control group, of those at the top, first: its processes' sessions count no more.
+
+    False: not wanted, not allowed, or there is none that shares processors. Raises as wanted.
+    """
+    groups = root / "sys/fs/cgroup"
+    files = {
+        groups / name / "cpu.weight.nice": MEASURED,  # version 2
+        groups / "cpu" / name / "cpu.shares": SHARES,
+    }
+    for file, value in files.items() if wanted() else ():
+        with contextlib.suppress(OSError):
+            with file.open("r+") as there:
+                there.write(f"{value}\n")
+            return True
     return False
 
 

@@ -13,6 +13,7 @@ from convoy.chain.split import Part, Split
 from convoy.client import ClientError
 from convoy.errors import ConvoyError, InputError
 from convoy.host.command import run
+from convoy.host.container import LIMITS
 from convoy.host.folders import dpdk_folder, make_private
 from convoy.host.node import Node
 from convoy.host.open_vswitch import (
@@ -27,8 +28,6 @@ from convoy.hybrid.running import Counts, Running
 from convoy.hybrid.switch_counts import function_counts, rule_counts
 
 IMAGE = "localhost/convoy"  # CONVOY_IMAGE may say another one
-# More than a node needs; the default is more than who may not raise limits can give.
-LIMITS = ("--ulimit=nofile=4096:4096", "--ulimit=nproc=1024:1024")
 
 
 def image() -> str:

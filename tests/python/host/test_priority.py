@@ -7,7 +7,15 @@ import os
 import pytest
 
 from convoy.errors import InputError
-from convoy.host.priority import MEASURED, VARIABLE, longest_s, prefer, uninterrupted
+from convoy.host.priority import (
+    MEASURED,
+    SHARES,
+    VARIABLE,
+    longest_s,
+    prefer,
+    prefer_group,
+    uninterrupted,
+)
 from convoy.host.process import Process
 
 
@@ -74,6 +82,21 @@ def test_a_session_is_put_first(tmp_path, autogroup):
     assert prefer(7, tmp_path)
     assert autogroup.read_text() == f"{MEASURED}\n"
     assert not prefer(8, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [("convoy-x/cpu.weight.nice", f"{MEASURED}\n"), ("cpu/convoy-x/cpu.shares", f"{SHARES}\n")],
+)
+def test_a_control_group_is_put_first(tmp_path, file, text):
+    assert not prefer_group("convoy-x", tmp_path)
+    made = tmp_path / "sys/fs/cgroup" / file
+    made.parent.mkdir(parents=True)
+    assert not prefer_group("convoy-x", tmp_path)
+    assert not made.exists()
+    made.write_text("")
+    assert prefer_group("convoy-x", tmp_path)
+    assert made.read_text() == text
 
 
 def test_who_wants_no_priority_gets_none(tmp_path, autogroup, monkeypatch):
