@@ -15,6 +15,7 @@ from rich.text import Text
 from convoy.cli.result import Json, Result
 from convoy.dut.devices import DEVICES
 from convoy.errors import ConvoyError
+from convoy.host import container
 from convoy.host.doctor import devices, memory, processors, programs, sandbox
 from convoy.host.doctor.finding import Finding
 from convoy.host.folders import runtime_dir
@@ -79,6 +80,9 @@ def measurable() -> Iterator[Finding]:
             yield Finding(name, "note", presence.version, presence.remark)
         else:
             yield Finding(name, "ok", presence.version)
+    lacks = container.missing()
+    why = "functions in OCI containers (container: oci) are not measured" if lacks else ""
+    yield Finding("OCI containers", "note" if lacks else "ok", lacks or container.made_by(), why)
     missing = [f"{app.name}: {app.missing()}" for app in APPLICATIONS if app.missing()]
     every = ", ".join(app.name for app in APPLICATIONS)
     yield Finding("applications", "note" if missing else "ok", "; ".join(missing) or every)

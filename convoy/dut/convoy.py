@@ -10,7 +10,8 @@ than cores, they yield to each other, and the results say so. With the option `c
 packets are aggregated: convoys are taken at the left, and sent from the right and from process to
 process. With `convoys=pack` what comes singly at the left leaves in convoys at the right. With
 `datapath=dpdk` DPDK's library moves the packets of vhost-user ports, not our own code.
-With `idle=yield` and `idle=sleep` a worker without packets does not poll on.
+With `idle=yield` and `idle=sleep` a worker without packets does not poll on. With `container=oci`
+each process runs in an OCI container which podman starts.
 """
 
 import contextlib
@@ -28,7 +29,7 @@ from convoy.chain.functions import FUNCTIONS
 from convoy.chain.load import check_text
 from convoy.chain.plan import make_plan
 from convoy.client import Client
-from convoy.dut import veth
+from convoy.dut import container, veth
 from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
 from convoy.dut.base import (
     Ability,
@@ -50,7 +51,7 @@ from convoy.host.namespace import Namespace, shell
 from convoy.host.node import Node
 from convoy.host.priority import prefer
 from convoy.host.process import output_of
-from convoy.host.programs import find
+from convoy.host.programs import find, need
 from convoy.host.run_queue import WORKERS, threads_named
 
 NATIVE = "native"
@@ -207,6 +208,7 @@ class _Running(Running):
         self._setup = setup
         self._kept = contextlib.ExitStack()
         self._nodes: list[Node] = []
+        self._pids: list[int] = []  # convoyd's: in a container it is not the one that was started
         self._oversubscribed = False
         try:
             self._start(setup, link)
@@ -241,16 +243,25 @@ class _Running(Running):
                 self.notes += ("a server for each function: namespaces, af_packet on veth",)
         if oversubscribed:
             self.notes += (f"{len(parts)} processes yield to each other on {_cores(setup)}",)
+        if container.wanted(setup):
+            self.notes += (container.note(),)
         for number, part in enumerate(parts):
             reported = plan(part, self._oversubscribed)
-            node = Node(
-                reported,
-                wrapper=servers[number].command() if servers else wrapper,
-                environment=dpdk_folder(setup.folder),
-            )
-            self._nodes.append(self._kept.enter_context(node))  # waits until it forwards
-            prefer(node.process.pid)
+            node = self._add(part, reported, servers[number].command() if servers else wrapper)
             self.commands += (node.process.command, ("#", json.dumps(reported)))
+
+    def _add(self, setup: Setup, reported: dict[str, Any], wrapper: tuple[str, ...]) -> Node:
+        """Start a node, maybe in a container; it forwards when this returns."""
+        environment: Mapping[str, str] = dpdk_folder(setup.folder)
+        holding = None
+        if container.wanted(setup):
+            holding = self._kept.enter_context(container.holding(setup, need("convoyd")))
+            wrapper, environment = holding.command(environment=dpdk_folder(holding.files)), {}
+        node = self._kept.enter_context(Node(reported, wrapper=wrapper, environment=environment))
+        self._nodes.append(node)
+        self._pids.append(node.process.pid if holding is None else holding.started(node.process))
+        prefer(self._pids[-1])
+        return node
 
     def ready(self, deadline_s: float) -> None:
         pass  # it was when it started
@@ -272,7 +283,7 @@ class _Running(Running):
         )
 
     def processes(self) -> tuple[int, ...]:
-        return tuple(node.process.pid for node in self._nodes)
+        return tuple(self._pids)
 
     def output(self) -> Mapping[str, str]:
         return {f"convoyd {i}": output_of(node.process) for i, node in enumerate(self._nodes)}
@@ -289,7 +300,8 @@ class _Running(Running):
 
     def changer(self, setups: Sequence[Setup]) -> Changer:
         yielding = self._oversubscribed
-        return _Changer(self._nodes[0], [plan(setup, yielding) for setup in setups])
+        plans = [plan(setup, yielding) for setup in setups]
+        return _Changer(self._pids[0], self._nodes[0].running.control, plans)
 
     def stop(self) -> None:
         try:
@@ -302,11 +314,11 @@ class _Running(Running):
 class _Changer(Changer):
     """`convoy apply` to a node, of plans that are made before."""
 
-    def __init__(self, node: Node, plans: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, pid: int, control: Path, plans: Sequence[dict[str, Any]]) -> None:
         self._plans = plans
-        before = set(_threads(node.process.pid))
-        self._client = Client(node.running.control, APPLY_DEADLINE_S)
-        self._threads = tuple(set(_threads(node.process.pid)) - before)
+        before = set(_threads(pid))
+        self._client = Client(control, APPLY_DEADLINE_S)
+        self._threads = tuple(set(_threads(pid)) - before)
 
     def change(self, number: int) -> None:
         if not self._client.apply(self._plans[number]):
@@ -381,6 +393,7 @@ class Convoy(Device):
             "memory": ("1024", "128", "4096"),  # MiB of each process
             "idle": (POLL, "yield", "sleep"),  # what a worker without packets does
             "scale": (FIXED, "auto"),  # queues go to other workers by load
+            **container.OPTION,
         },
     )
 
@@ -403,6 +416,9 @@ class Convoy(Device):
             raise InputError("link=veth: give sockets as outer ports")
         if setup.back is not None and setup.deployment == "process":
             raise InputError("processes that hand packets on do it in one direction")
+        if container.wanted(setup) and self.option(setup, "link") == VETH:
+            raise InputError("link=veth: containers here have no network; use another link")
+        container.check_sockets(setup)
 
     def start(self, setup: Setup) -> Running:
         """Start it and wait until it forwards."""

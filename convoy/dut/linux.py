@@ -2,6 +2,8 @@
 # Copyright 2026 The Convoy authors
 """The Linux kernel: a network namespace for each function, joined by veth: what containers are.
 
+With the option `container=oci` each is that of an OCI container which podman started.
+
 The tester's ends of the first and the last pair stay outside, and it attaches to them by af_packet
 or af_xdp: most of what is then measured is that and the two veth, which the results say. Receive
 packet steering moves the packets to the device's cores as they enter; the sender's core would
@@ -14,16 +16,19 @@ import platform
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from convoy.chain.meaning import Nat, types_of
+from convoy.dut import container
 from convoy.dut.base import Ability, Device, Flows, Function, Presence, Running, Setup
 from convoy.dut.functions import tracks
 from convoy.dut.kernel import MEANINGS, Script, changes_destination, script, tracking
 from convoy.dut.veth import attached, unwire, wiring
 from convoy.errors import ConvoyError, InputError
+from convoy.host.container import Container
 from convoy.host.namespace import Namespace, shell
 from convoy.host.process import Process, output_of
 
@@ -73,13 +78,18 @@ def _lacks_esp() -> str:
 class _Running(Running):
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
+        self._kept = ExitStack()
         self._namespaces: list[Namespace] = []
         self._programs: list[Process] = []
+        self._containers: list[Process] = []
         self.notes = (attached(setup),)
+        if container.wanted(setup):
+            self.notes += (container.note(),)
         configured = scripts(setup)
         try:
             for _ in configured:
-                self._namespaces.append(Namespace())
+                of = self._container() if container.wanted(setup) else None
+                self._namespaces.append(self._kept.enter_context(Namespace(of)))
             joined = wiring([namespace.pid for namespace in self._namespaces], setup)
             shell("\n".join(joined))
             for namespace, one in zip(self._namespaces, configured, strict=True):
@@ -90,19 +100,28 @@ class _Running(Running):
             self.stop()
             raise
         texts = [text for one in configured for text in (one.program, one.text) if text]
-        self.commands = tuple(("sh", "-ec", text) for text in (*joined, *texts))
+        self.commands = tuple(each.command for each in self._containers)
+        self.commands += tuple(("sh", "-ec", text) for text in (*joined, *texts))
 
     def _started(self, namespace: Namespace, program: str) -> Process:
         cores = ",".join(map(str, self._setup.cores))
         path = f"PATH=$PATH:/usr/sbin:/sbin\n{program}"
-        return Process(namespace.command("taskset", "-c", cores, "sh", "-ec", path))
+        command = namespace.command("taskset", "-c", cores, "sh", "-ec", path)
+        return self._kept.enter_context(Process(command))
+
+    def _container(self) -> int:
+        """Start one, whose only process waits for the end of its input; return that one's id."""
+        made = self._kept.enter_context(Container())
+        waiting = self._kept.enter_context(Process(made.command("cat"), takes_input=True))
+        self._containers.append(waiting)
+        return made.started(waiting)
 
     def ready(self, deadline_s: float) -> None:
         """It is: each command returned when the kernel had done it."""
 
     def alive(self) -> bool:
         kept = all(namespace.alive() for namespace in self._namespaces)
-        return kept and all(program.running() for program in self._programs)
+        return kept and all(each.running() for each in (*self._containers, *self._programs))
 
     def output(self) -> Mapping[str, str]:
         return {f"program {i}": output_of(each) for i, each in enumerate(self._programs)}
@@ -117,11 +136,10 @@ class _Running(Running):
         }
 
     def stop(self) -> None:
-        for program in self._programs:
-            program.close()
-        unwire([namespace.pid for namespace in self._namespaces], self._setup)
-        for namespace in self._namespaces:
-            namespace.stop()
+        try:
+            unwire([namespace.pid for namespace in self._namespaces], self._setup)
+        finally:
+            self._kept.close()
 
 
 class Linux(Device):
@@ -136,6 +154,7 @@ class Linux(Device):
         both_ways=True,
         remembers=True,
         yields=True,
+        options=container.OPTION,
     )
 
     def presence(self) -> Presence:
@@ -156,6 +175,7 @@ class Linux(Device):
         """Ask the scripts too: the kernel cannot do everything."""
         if setup.left.kind != setup.right.kind:
             raise InputError("give both ports the same kind")
+        container.check(setup)
         scripts(setup)
         lacks = _lacks_esp() if any(each.type == "vpn" for each in setup.functions) else ""
         if lacks:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from convoy.dut.base import Running
+from convoy.host.container import Container
 from convoy.host.process import Process, ProcessError, output_of
 
 WORDS = 3  # lines of a dead process that are shown
@@ -15,8 +16,13 @@ WORDS = 3  # lines of a dead process that are shown
 class RunningProcess(Running):
     """A device that is one process and leaves sockets behind."""
 
-    def __init__(self, process: Process, sockets: Sequence[str | Path]) -> None:
+    def __init__(
+        self, process: Process, sockets: Sequence[str | Path], holding: Container | None = None
+    ) -> None:
+        """holding: the container that it runs in. Raises ProcessError if it does not."""
         self._process = process
+        self._holding = holding
+        self._pid = process.pid if holding is None else holding.started(process)
         self._sockets = tuple(Path(socket) for socket in sockets)
         self.commands = (process.command,)
 
@@ -36,7 +42,7 @@ class RunningProcess(Running):
 
     def processes(self) -> tuple[int, ...]:
         """Return the id of its process."""
-        return (self._process.pid,)
+        return (self._pid,)
 
     def watched(self) -> tuple[int, ...]:
         """Return the id of its process, which polls."""
@@ -49,5 +55,7 @@ class RunningProcess(Running):
     def stop(self) -> None:
         """End it, and remove its sockets."""
         self._process.close()
+        if self._holding is not None:
+            self._holding.close()
         for socket in self._sockets:
             socket.unlink(missing_ok=True)

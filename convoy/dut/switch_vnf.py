@@ -5,8 +5,8 @@
 Each function of the setup runs in a VNF of its own: a process or a QEMU guest, which the switch
 joins to the next one by vhost-user, or a network namespace (what a container is), by veth and
 af_packet. Without a function there is one VNF that only forwards. Options say what the VNFs are,
-and where packets are aggregated: in the VNFs themselves (native), under the switch
-(libconvoy_vhost), under the guests (libconvoy_ethdev), or under both.
+whether they are in OCI containers, and where packets are aggregated: in the VNFs themselves
+(native), under the switch (libconvoy_vhost), under the guests (libconvoy_ethdev), or under both.
 
 With a core for each, each has its own. With fewer, switch and VNFs share the first one: they yield
 to each other where all can, and get the core in turn where one cannot (convoy/host/turns.py). A
@@ -22,6 +22,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, ClassVar
 
+from convoy.dut import container
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.bess import Bess
 from convoy.dut.convoy import NATIVE, SLOTS, Convoy
@@ -79,6 +80,7 @@ def parts(switch: Device, setup: Setup) -> tuple[Setup, list[Setup]]:
     if vnf == "vm":
         of_vnf = {"guest": setup.options.get("guest", "kernel")}
         of_vnf |= {"offloads": "no"} if convoys == SWITCH else {}
+    of_vnf |= {key: setup.options[key] for key in container.OPTION if key in setup.options}
     vnfs = [
         replace(
             setup,
@@ -237,6 +239,7 @@ class SwitchVnf(Device):
             "vnf": tuple(VNFS),
             "guest": ("kernel", "convoy"),  # whose functions a vm has
             "convoys": ("no", NATIVE, SWITCH, GUEST, BOTH),
+            **container.OPTION,  # of the VNFs
         },
     )
 

@@ -12,16 +12,19 @@ makes the sockets, and it is started as soon as both are there.
 As a switch with VNFs behind it, it joins its ports pairwise (port topology `paired`).
 
 With the option `convoys` our library is preloaded, and packets come and go aggregated; testpmd
-knows nothing of it.
+knows nothing of it. With `container=oci` it runs in an OCI container which podman starts.
 """
 
 import itertools
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
 
 from convoy.chain.meaning import Layer2
+from convoy.dut import container
 from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
 from convoy.dut.base import Ability, Device, Function, PortAt, Presence, Running, Setup
 from convoy.dut.functions import read
@@ -43,8 +46,9 @@ _started = itertools.count()  # several may run, as a switch and as its VNFs
 MBUFS = 16384  # a port
 # Prints its statistics this often, and runs until a signal: without it, it ends with its input.
 STATS_PERIOD_S = 3600
-# Before its command: waits for two sockets, to which it connects but once.
-WAIT = 'until [ -S "$0" ] && [ -S "$1" ]; do sleep 0.02; done; shift; exec "$@"'
+# Before its command: waits for two sockets, to which it connects but once. The first process of a
+# container ends by a signal only if it says so.
+WAIT = 'trap "exit 1" TERM; until [ -S "$0" ] && [ -S "$1" ]; do sleep 0.02; done; shift; exec "$@"'
 
 
 def mode(functions: tuple[Function, ...]) -> list[str]:
@@ -80,12 +84,12 @@ def port(index: int, at: PortAt) -> tuple[str, str]:
     )
 
 
-def preloaded(convoys: str) -> dict[str, str]:
-    """Return the environment for the value of the option. Raises InputError: not built."""
+def preloaded(convoys: str) -> list[str]:
+    """Return what goes before its command for the value of the option. Raises InputError."""
     if convoys == "no":
-        return {}
+        return []
     mode = convoys.removeprefix("ethdev-")
-    return {"LD_PRELOAD": str(need(LIBRARY)), "CONVOY_ETHDEV": f"mode={mode} {NEXT_HOP}"}
+    return ["env", f"LD_PRELOAD={need(LIBRARY)}", f"CONVOY_ETHDEV=mode={mode} {NEXT_HOP}"]
 
 
 def command(program: str, setup: Setup) -> list[str]:
@@ -108,11 +112,9 @@ def command(program: str, setup: Setup) -> list[str]:
     ]  # fmt: skip
 
 
-def waiting(command: Sequence[str], setup: Setup, environment: Mapping[str, str]) -> list[str]:
-    """Return the command of a guest: the environment is its own, not that of who waits."""
-    words = [f"{key}={value}" for key, value in environment.items()]
-    sockets = (setup.left.address, setup.right.address)
-    return ["sh", "-c", WAIT, *sockets, "env", *words, *command]
+def waiting(command: Sequence[str], setup: Setup) -> list[str]:
+    """Return the command of a guest."""
+    return ["sh", "-c", WAIT, setup.left.address, setup.right.address, *command]
 
 
 class _Running(RunningProcess):
@@ -141,7 +143,7 @@ class Testpmd(Device):
         chains=False,
         queues=16,
         switches=True,
-        options={"convoys": ("no", "ethdev-view", "ethdev-copy")},
+        options={"convoys": ("no", "ethdev-view", "ethdev-copy"), **container.OPTION},
     )
 
     def presence(self) -> Presence:
@@ -164,6 +166,7 @@ class Testpmd(Device):
             raise InputError(f"{setup.left.kind} ports have one queue here")
         mode(setup.functions)
         preloaded(self.option(setup, "convoys"))
+        container.check_sockets(setup)
 
     def start(self, setup: Setup) -> Running:
         """Start it between two sockets: of vhost-user, which it makes, or of virtio-user."""
@@ -171,20 +174,27 @@ class Testpmd(Device):
         if program is None:
             raise ConvoyError(self.presence().missing)
         convoys = preloaded(self.option(setup, "convoys"))
-        environment = dpdk_folder(setup.folder)
-        words = command(program, setup)
+        words: Sequence[str] = [*convoys, *command(program, setup)]
         if setup.left.kind == "virtio-user":
-            process = Process(waiting(words, setup, convoys), environment=environment)
-            process.name = PROGRAM
-        else:
-            process = Process(words, environment=environment | convoys)
-        prefer(process.pid)
+            words = waiting(words, setup)
+        environment = dpdk_folder(setup.folder)
         made = [at.address for at in setup.ports if at.kind != "virtio-user" and not at.nic]
-        running = _Running(process, made)
+        with ExitStack() as begun:
+            holding = None
+            if container.wanted(setup):
+                used = [Path(program), *([need(LIBRARY)] if convoys else [])]
+                holding = begun.enter_context(container.holding(setup, *used))
+                words = holding.command(*words, environment=dpdk_folder(holding.files))
+                environment = {}
+            process = begun.enter_context(Process(words, environment=environment))
+            process.name = PROGRAM
+            running = _Running(process, made, holding)
+            begun.pop_all()
+        prefer(running.processes()[0])
         if setup.left.kind.startswith("virtio-user"):
             running.notes = ("it is the guest: DPDK's virtio-user",)
         if convoys:
-            preload = [f"{key}={value}" for key, value in convoys.items()]
-            running.commands = (("env", *preload, *words),)
             running.notes += (f"packets are aggregated: {LIBRARY}, {setup.options['convoys']}",)
+        if holding is not None:
+            running.notes += (container.note(),)
         return running

@@ -20,6 +20,7 @@ from convoy.host.process import Process
 
 CHAIN = (functions.firewall(10), functions.router(10))
 SWAP = Function("l2fwd", {"mode": "swap"})
+OCI = {"container": "oci"}
 IPV6 = Function("firewall", {"rules": [{"deny": {"dst": "2001:db8::/32"}}]})
 
 
@@ -63,6 +64,14 @@ REFUSED = [
     ("convoy", setup((), "af_packet", options={"datapath": "dpdk"}), "is of vhost-user and memif"),
     ("linux", setup(CHAIN, "af_packet", back=(CHAIN[0],)), "must meet as many functions"),
     ("convoy", setup(CHAIN, deployment="vm"), "convoy cannot be deployed as vm"),
+    ("convoy", setup((), "af_packet", options=OCI), "container=oci: af_packet: give it ports that"),
+    (
+        "convoy",
+        setup(CHAIN, deployment="process", options={**OCI, "link": "veth"}),
+        "link=veth: containers here have no network",
+    ),
+    ("convoy+vnf", setup(CHAIN, options={**OCI, "vnf": "vm"}), "vm has no option container=oci"),
+    ("ovs-dpdk", setup(CHAIN, options=OCI), "ovs-dpdk has no option container=oci"),
     (
         "vm",
         setup(CHAIN, "virtio-user", options={"guest": "convoy", "nic": "e1000e"}),

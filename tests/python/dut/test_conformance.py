@@ -409,6 +409,23 @@ def test_chains_of_vnfs_behind_a_switch(name, number, here, tmp_path: Path):
     conforms_to(device(name), "vhost-user", chain, each(same), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "case", "more"),
+    [
+        ("linux", "af_packet", "chain", {}),
+        ("convoy", "memif", "firewall", {}),
+        ("convoy", "vhost-user", "chain", {"deployment": "process", "link": "shared"}),
+        ("testpmd", "vhost-user", "swap", {"convoys": "ethdev-copy"}),
+        ("testpmd", "virtio-user", "nothing", {}),
+        ("convoy+vnf", "vhost-user", "router", {"vnf": "linux"}),
+    ],
+)
+def test_in_an_oci_container(name, kind, case, more, here, tmp_path: Path):
+    here(device(name))
+    notes = conforms(device(name), kind, case, tmp_path, container="oci", **more)
+    assert any(note.startswith("in an OCI container: podman ") for note in notes)
+
+
 @pytest.mark.parametrize("memory", ["128", "4096"])
 def test_memory(memory, tmp_path: Path):
     conforms(Convoy(), "vhost-user", "router", tmp_path, memory=memory)

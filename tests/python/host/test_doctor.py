@@ -197,7 +197,7 @@ def test_version(line, version):
 def test_every_device_is_listed():
     result = {finding.name: finding for finding in measurable()}
     devices = {f"device {each.name}" for each in DEVICES if each.name != "dummy"}
-    assert result.keys() == {*devices, "applications"}
+    assert result.keys() == {*devices, "OCI containers", "applications"}
     for each in DEVICES:
         if each.name != "dummy":
             presence = each.presence()
