@@ -261,6 +261,10 @@ class Device(ABC):
     def start(self, setup: Setup) -> Running:
         """Start it. Raises ConvoyError with its words if it does not run."""
 
+    def remark(self, setup: Setup) -> str:
+        """Return what belongs beside its results in a setup, besides what presence() says."""
+        return ""
+
     def tester_port(self, port: PortAt, index: int) -> str:
         """Return how the tester attaches to a port, as convoy-gen --port takes it.
 

@@ -98,10 +98,12 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
     behind = {f"vnf{i}": _port(port, datapath) for i, port in enumerate(setup.behind)}
     ports = {"left": left, **behind, "right": right}
     if behind:
-        ways = list(ports)
+        joined = list(ports)
+        pairs = list(zip(joined[::2], joined[1::2], strict=True))
+        ways = pairs if setup.back is None else [*pairs, *((b, a) for a, b in pairs)]
         chains = {
-            f"way{i}": {"from": ways[2 * i], "to": ways[2 * i + 1], "path": []}
-            for i in range(len(ways) // 2)
+            f"way{i}": {"from": come, "to": leave, "path": []}
+            for i, (come, leave) in enumerate(ways)
         }
     return {
         "ports": ports,
@@ -223,6 +225,7 @@ class _Running(Running):
             shell("\n".join(veth.wiring([apart.pid], setup)))
             apart.run("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6")
             apart.run("for i in left right; do ip link set $i up promisc on; done")
+            veth.take_in(apart, setup.behind)
             wrapper = apart.command()
             inside = [PortAt(setup.left.kind, name) for name in ("left", "right")]
             setup = dataclasses.replace(setup, left=inside[0], right=inside[1])

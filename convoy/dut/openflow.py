@@ -36,9 +36,11 @@ def flows(functions: Sequence[Function], back: Sequence[Function] | None = None)
     return lines
 
 
-def joined(ports: int) -> list[str]:
+def joined(ports: int, both_ways: bool = False) -> list[str]:
     """Return the flows of a switch with VNFs behind it: its ports are joined pairwise."""
-    return [f"table=0,in_port={i},actions=output:{i + 1}" for i in range(1, ports, 2)]
+    pairs = [(i, i + 1) for i in range(1, ports, 2)]
+    ways = [*pairs, *((b, a) for a, b in pairs)] if both_ways else pairs
+    return [f"table=0,in_port={come},actions=output:{leave}" for come, leave in ways]
 
 
 def _answers(table: int) -> Iterator[str]:

@@ -106,7 +106,9 @@ class _Running(Running):
             self.notes += (veth.attached(setup),)
         # Before anything starts: it may be refused.
         self._rules = (
-            joined(len(setup.ports)) if setup.behind else flows(setup.functions, setup.back)
+            joined(len(setup.ports), setup.back is not None)
+            if setup.behind
+            else flows(setup.functions, setup.back)
         )
         try:
             self._start(caches)
@@ -116,18 +118,13 @@ class _Running(Running):
 
     def _start(self, caches: str) -> None:
         apart: tuple[str, ...] = ()
-        if self._setup.left.kind in veth.KINDS:
+        outside = self._setup.left.kind in veth.KINDS
+        if outside or any(port.nic for port in self._setup.behind):
             self._apart = Namespace()
-            shell("\n".join(veth.wiring([self._apart.pid], self._setup)))
-            self._apart.run("for i in left right; do ip link set $i up promisc on; done")
-            apart = self._apart.command()
-        elif interfaces := [port.address for port in self._setup.behind if port.nic]:
-            self._apart = Namespace()
-            for interface in interfaces:
-                shell(f"ip link set {interface} netns {self._apart.pid}")
-                # The kernel says nothing of its own there, either.
-                silence = f"echo 1 > /proc/sys/net/ipv6/conf/{interface}/disable_ipv6"
-                self._apart.run(f"{silence}\nip link set {interface} up promisc on")
+            if outside:
+                shell("\n".join(veth.wiring([self._apart.pid], self._setup)))
+                self._apart.run("for i in left right; do ip link set $i up promisc on; done")
+            veth.take_in(self._apart, self._setup.behind)
             apart = self._apart.command()
         self.switch.start(config(self._setup, caches), self._before, apart)
         for process in self.switch.processes:

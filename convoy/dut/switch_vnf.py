@@ -6,7 +6,9 @@ Each function of the setup runs in a VNF of its own: a process or a QEMU guest, 
 joins to the next one by vhost-user, or a network namespace (what a container is), by veth and
 af_packet. Without a function there is one VNF that only forwards. Options say what the VNFs are,
 whether they are in OCI containers, and where packets are aggregated: in the VNFs themselves
-(native), under the switch (libconvoy_vhost), under the guests (libconvoy_ethdev), or under both.
+(native), under the switch (libconvoy_vhost), under the guests (libconvoy_ethdev), or under both. For
+applications, whose answers come back, the switch joins its ports in both directions, and each VNF
+works in both.
 
 With a core for each, each has its own. With fewer, switch and VNFs share the first one: they yield
 to each other where all can, and get the core in turn where one cannot (convoy/host/turns.py). A
@@ -81,10 +83,12 @@ def parts(switch: Device, setup: Setup) -> tuple[Setup, list[Setup]]:
         of_vnf = {"guest": setup.options.get("guest", "kernel")}
         of_vnf |= {"offloads": "no"} if convoys == SWITCH else {}
     of_vnf |= {key: setup.options[key] for key in container.OPTION if key in setup.options}
+    back = None if setup.back is None else setup.back[::-1]
     vnfs = [
         replace(
             setup,
             functions=setup.functions[i : i + 1],
+            back=None if back is None else back[i : i + 1],
             left=at_vnf[2 * i],
             right=at_vnf[2 * i + 1],
             cores=(setup.cores[(i + 1) % len(setup.cores)] if own else setup.cores[0],),
@@ -100,6 +104,7 @@ def parts(switch: Device, setup: Setup) -> tuple[Setup, list[Setup]]:
     return replace(
         setup,
         functions=(),
+        back=None if back is None else (),
         behind=tuple(behind),
         cores=setup.cores[:1],
         folder=setup.folder / "s",
@@ -227,14 +232,13 @@ class _Running(Running):
         self._kept.close()
 
 
-class SwitchVnf(Device):
-    """What all switches with VNFs behind them are alike in."""
-
-    switch: ClassVar[Device]
-    ability = Ability(
+def _ability(switch: Device) -> Ability:
+    return Ability(
         functions=Convoy.ability.functions,
-        port_kinds=frozenset({"vhost-user"}),
+        # By af_packet a host is joined to it, for applications.
+        port_kinds=switch.ability.port_kinds & {"vhost-user", "af_packet"},
         cores=64,
+        both_ways=switch.ability.both_ways,
         options={
             "vnf": tuple(VNFS),
             "guest": ("kernel", "convoy"),  # whose functions a vm has
@@ -242,6 +246,12 @@ class SwitchVnf(Device):
             **container.OPTION,  # of the VNFs
         },
     )
+
+
+class SwitchVnf(Device):
+    """What all switches with VNFs behind them are alike in."""
+
+    switch: ClassVar[Device]
 
     def presence(self) -> Presence:
         """Look for the switch; its VNFs are looked for where a setup has them."""
@@ -251,9 +261,15 @@ class SwitchVnf(Device):
         """As the switch's own ports."""
         return self.switch.tester_port(port, index)
 
+    def remark(self, setup: Setup) -> str:
+        """Return its VNFs', of which a setup says what they are."""
+        return VNFS[self.option(setup, "vnf")].presence().remark
+
     def check(self, setup: Setup) -> None:
         """Ask the switch and each VNF."""
         vnf, convoys = self.option(setup, "vnf"), self.option(setup, "convoys")
+        if setup.back is not None and len(setup.back) != len(setup.functions):
+            raise InputError("what comes back must meet as many functions")
         if convoys == NATIVE and vnf != "convoy":
             raise InputError(f"convoys=native: {vnf} knows no convoys; use vnf=convoy, or guest")
         if convoys in (GUEST, BOTH) and vnf != "testpmd":
@@ -288,6 +304,7 @@ class ConvoyVnf(SwitchVnf):
 
     name = "convoy+vnf"
     switch = VNFS["convoy"]
+    ability = _ability(switch)
 
 
 class TestpmdVnf(SwitchVnf):
@@ -295,6 +312,7 @@ class TestpmdVnf(SwitchVnf):
 
     name = "testpmd+vnf"
     switch = VNFS["testpmd"]
+    ability = _ability(switch)
 
 
 class OvsDpdkVnf(SwitchVnf):
@@ -302,6 +320,7 @@ class OvsDpdkVnf(SwitchVnf):
 
     name = "ovs-dpdk+vnf"
     switch = OvsDpdk()
+    ability = _ability(switch)
 
 
 class VppVnf(SwitchVnf):
@@ -309,6 +328,7 @@ class VppVnf(SwitchVnf):
 
     name = "vpp+vnf"
     switch = Vpp()
+    ability = _ability(switch)
 
 
 class BessVnf(SwitchVnf):
@@ -316,3 +336,4 @@ class BessVnf(SwitchVnf):
 
     name = "bess+vnf"
     switch = Bess()
+    ability = _ability(switch)

@@ -8,13 +8,14 @@ are interfaces that are there already, `left` and `right` are macvlan of these i
 they get and send all that the interface does, share its MAC address, and go with the namespace.
 """
 
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
-from convoy.dut.base import Setup
+from convoy.dut.base import PortAt, Setup
 from convoy.errors import ConvoyError
-from convoy.host.namespace import shell
+from convoy.host.namespace import Namespace, shell
 
 KINDS = ("af_packet", "af_xdp")
 ATTACHED = {kind: f"tester attached by {kind} to a veth" for kind in KINDS}
@@ -67,6 +68,15 @@ def _outer(outside: str, inside: str, pid: int, setup: Setup) -> str:
 def _steering(pid: int, end: str, mask: str) -> str:
     steering = f"echo {mask} > /sys/class/net/{end}/queues/rx-0/rps_cpus"
     return f"nsenter --target={pid} --net --mount sh -ec '{steering}'"
+
+
+def take_in(apart: Namespace, ports: Iterable[PortAt]) -> None:
+    """Move interfaces that are there, of VNFs behind a switch, into the switch's namespace."""
+    for name in (port.address for port in ports if port.nic):
+        shell(f"ip link set {name} netns {apart.pid}")
+        # The kernel says nothing of its own there, either.
+        silence = f"echo 1 > /proc/sys/net/ipv6/conf/{name}/disable_ipv6"
+        apart.run(f"{silence}\nip link set {name} up promisc on")
 
 
 def unwire(pids: list[int], setup: Setup) -> None:

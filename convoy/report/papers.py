@@ -4,9 +4,11 @@
 compared, never rates."""
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from convoy import reference
+from convoy.report.applications import Served
 from convoy.report.document import Cell, Column, Table, Value, spread
 from convoy.report.gains import bound, compared, pairs, saturation_gain
 from convoy.report.row import Row
@@ -25,6 +27,7 @@ RATIO = "paflow-table2-aggregation-ratio"
 DROPS = "paflow-table3-drops"
 FAR = 1.5  # times the paper's ratio, or one part in so many of it: it is not reproduced
 FRAME = Column("frame", "bytes")
+AnyRow = TypeVar("AnyRow", Row, Served)
 
 
 def source(row: Mapping[str, str]) -> str:
@@ -109,56 +112,85 @@ def _rules_and_vm() -> Iterator[tuple[str, str, float, float, str]]:
             yield name, row["packet_bytes"], rules, machine, source(row)
 
 
+# The run, the device, and what a setup's name says beside the function: "in a VM".
+Deployment = tuple[str, str, str]
+RULES = "ovs-dpdk"
+
+
+def _deployment(row: Row | Served, function: str) -> Deployment:
+    return row.run, row.device, row.setup.removeprefix(function).strip()
+
+
+def _deployments(rows: Iterable[tuple[Row | Served, str]]) -> list[Deployment]:
+    return list(dict.fromkeys(_deployment(*row) for row in rows))
+
+
+def _called(deployment: Deployment) -> str:
+    run, device, where = deployment
+    return display_name(f"{device} {where}".strip(), run=run)
+
+
+def _of_one(run: Run, scenario: str, rows: Iterable[AnyRow]) -> list[tuple[AnyRow, str]]:
+    """Return the rows of setups of one function, and which it is."""
+    setups = run.scenarios[scenario].setups
+    each = ((row, setups[row.setup].functions) for row in rows if row.setup in setups)
+    return [(row, functions[0]) for row, functions in each if len(functions) == 1]
+
+
 def _dataplane_vs_vnf(run: Run, scenario: str) -> Table:
     """Data plane versus VNF, Table II: a function as switch rules over the same in a VM."""
-    mine = _clean(run.of(scenario))
-    # Rates are divided within one run only.
-    others = list(dict.fromkeys(
-        (row.run, row.device) for row in mine if row.device not in ("ovs-dpdk", "dummy")
-    ))  # fmt: skip
-    rates = {(row.setup, row.run, row.device, row.size): row.rate_pps or 0.0 for row in mine}
+    mine = _of_one(run, scenario, _clean(run.of(scenario)))
+    others = [one for one in _deployments(mine) if one[1] not in (RULES, "dummy")]
+    rates = {(*_deployment(row, name), name, row.size): row.rate_pps for row, name in mine}
     out = Table(
         ["function", FRAME, Column("paper", "rules / VM"),
-         *(Column(display_name(device, run=name), "ovs-dpdk / it") for name, device in others)],
+         *(Column(_called(one), f"{RULES} / it") for one in others)],
         title="Switch rules over other deployments: ratio of rates at the same frame size",
     )  # fmt: skip
     for name, size, rules, machine, where in _rules_and_vm():
         line: list[Value] = [name, int(size), _number(rules / machine, note=where)]
-        for which, device in others:
-            ours, other = (rates.get((name, which, d, size)) for d in ("ovs-dpdk", device))
+        for one in others:  # rates are divided within one run only
+            ours, other = (rates.get((*who, name, size)) for who in ((one[0], RULES, ""), one))
             line.append(_number(ours / other if ours and other else None))
         out.add(*line)
     return out
 
 
 def _applications(run: Run, scenario: str) -> Table:
-    """Data plane versus VNF, Table II, as the paper measured it: iperf3 through the function."""
-    mine = [row for row in run.served(scenario) if row.application == "iperf3-udp"]
-    who = list(dict.fromkeys((row.run, row.device) for row in mine))
+    """Data plane versus VNF, Table II, as the paper measured it: applications, by payload."""
+    mine = _of_one(run, scenario, run.served(scenario))
+    who = _deployments(mine)
     speeds = {
-        (row.setup, row.run, row.device, str(row.frame_bytes)): row.median("mbps") for row in mine
+        (*_deployment(row, name), name, row.application, row.frame_bytes): row.median("mbps")
+        for row, name in mine
     }
-    both = [where for where, device in who if device == "vm" and (where, "ovs-dpdk") in who]
+    behind = [one for one in who if one[1] == f"{RULES}+vnf" and (one[0], RULES, "") in who]
     out = Table(
-        ["function", FRAME, Column("paper", "rules"), Column("paper", "VM"),
+        ["application", "function", FRAME, Column("paper", "rules"), Column("paper", "VM"),
          Column("paper", "rules / VM"),
-         *(Column(display_name(device, run=where), "here") for where, device in who),
-         *(Column(display_name("here", run=where), "rules / VM") for where in both)],
-        title="iperf3 through the function, by frame size (the paper: len), Mbit/s",
+         *(Column(_called(one), "here") for one in who),
+         *(Column(_called(one), "rules / it") for one in behind)],
+        title="Applications through the function, Mbit/s of payload; iperf3-udp by frame size (the "
+        "paper: len)",
     )  # fmt: skip
-    for name, size, rules, machine, where in _rules_and_vm():
-        here = [speeds.get((name, *one, size)) for one in who]
-        if not any(here):
-            continue
-        line: list[Value] = [name, int(size), rules, machine, _number(rules / machine, note=where)]
+    paper = {(one[0], int(one[1])): one[2:] for one in _rules_and_vm()}
+    for name, app, size in dict.fromkeys(
+        (name, row.application, row.frame_bytes) for row, name in mine
+    ):
+        here = [speeds.get((*one, name, app, size)) for one in who]
+        line: list[Value] = [app, name, size, None, None, None]
+        if size is not None and (name, size) in paper:
+            rules, machine, where = paper[name, size]
+            line[3:] = [rules, machine, _number(rules / machine, note=where)]
         line += [_number(value, ".1f") for value in here]
-        for which in both:
-            ours, vm = (speeds.get((name, which, d, size)) for d in ("ovs-dpdk", "vm"))
-            line.append(_number(ours / vm if ours and vm else None))
+        for one in behind:
+            ours = speeds.get((one[0], RULES, "", name, app, size))
+            other = speeds.get((*one, name, app, size))
+            line.append(_number(ours / other if ours and other else None))
         out.add(*line)
     out.notes.append(
         "The paper's virtual interfaces were limited to 1 Gbit/s, client and server had cores of "
-        "their own, and its VM ran under KVM."
+        "their own, and its VM ran under KVM. It has no numbers of HTTP and FTP but in figures."
     )
     return out
 

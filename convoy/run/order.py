@@ -169,17 +169,15 @@ def _contenders(
     devices: Mapping[str, Device],
     presence_of: Callable[[str], Presence | None],
     unplaced: Mapping[str, str],
-) -> tuple[list[tuple[str, Device]], dict[str, str], list[Cannot]]:
-    """Return who does which setup, in the order of a round; remarks; and who cannot."""
-    contenders: list[tuple[str, Device]] = []
-    remarks: dict[str, str] = {}
+) -> tuple[dict[tuple[str, str], str], list[Cannot]]:
+    """Return who does which setup, in the order of a round, with remarks; and who cannot."""
+    contenders: dict[tuple[str, str], str] = {}
     cannot: list[Cannot] = []
     for word in scenario.devices:
         device, presence = devices.get(word), presence_of(word)
-        remarks[word] = presence.remark if presence is not None else ""
-        if device is None:
+        if device is None or presence is None:
             cannot.append(Cannot(name, "", word, "there is no such device in this version"))
-        elif presence is not None and not presence.here:
+        elif not presence.here:
             cannot.append(Cannot(name, "", word, presence.missing))
         else:
             for setup, spec in scenario.setups.items():
@@ -194,8 +192,9 @@ def _contenders(
                 if why:
                     cannot.append(Cannot(name, setup, word, why))
                 else:
-                    contenders.append((setup, device))
-    return contenders, remarks, cannot
+                    remark = presence.remark or device.remark(configuration)
+                    contenders[setup, word] = remark
+    return contenders, cannot
 
 
 class _Points:
@@ -275,35 +274,33 @@ def order(
             except InputError as error:
                 unplaced[setup] = str(error)
         cannot += [Cannot(name, setup, "", why) for setup, why in unplaced.items()]
-        contenders, remarks, missing = _contenders(name, scenario, devices, presence_of, unplaced)
+        remarks, missing = _contenders(name, scenario, devices, presence_of, unplaced)
         points = _Points(only.get(name))
-        emulated = [word for word in remarks if name in only and NO_RACE in remarks[word]]
-        cannot += [Cannot(name, "", word, remarks[word]) for word in emulated]
-        contenders = [
-            (setup, device)
-            for setup, device in contenders
-            if points.has(setup, device.name) and device.name not in emulated
-        ]
         if not scenario.packets:
-            contenders, missing = [], [c for c in missing if not c.setup]
+            remarks, missing = {}, [c for c in missing if not c.setup]
         cannot += missing
+        contenders = [key for key in remarks if points.has(*key)]
+        if name in only:  # for claims, of which it is no evidence
+            emulated = [key for key in contenders if NO_RACE in remarks[key]]
+            cannot += [Cannot(name, *key, remarks[key]) for key in emulated]
+            contenders = [key for key in contenders if key not in emulated]
         first = next(iter(scenario.setups))
-        control = next((c for c in contenders if c[0] == first and c[1].name != "dummy"), None)
+        control = next((c for c in contenders if c[0] == first and c[1] != "dummy"), None)
         control = (control or next(iter(contenders), None)) if scenario.noise else None
         for repeat in range(repeats):
             for speed in scenario.cpu_speeds:
                 if speed != 1.0 and no_speeds:
                     continue
                 for setup in scenario.setups:
-                    here: list[tuple[Role, Device]] = [
-                        ("device", device) for s, device in contenders if s == setup
+                    here: list[tuple[Role, str]] = [
+                        ("device", word) for s, word in contenders if s == setup
                     ]
                     if control is not None and control[0] == setup and speed == 1.0:
                         here.append(("control", control[1]))
-                    for role, device in here:
-                        spec = scenario.setups[setup]
+                    for role, word in here:
+                        spec, device = scenario.setups[setup], devices[word]
                         kind = port_kind(device, spec)
-                        remark = remarks[device.name]
+                        remark = remarks[setup, word]
                         sizes = points.sizes(setup, device.name, speed)
                         if sizes is None:
                             continue
@@ -311,8 +308,11 @@ def order(
                             DeviceRun(name, setup, spec, device, role, kind, speed, repeat, remark,
                                  cores=placed[setup], sizes=sizes)
                         )  # fmt: skip
-            rest = {word: device for word, device in devices.items() if word not in emulated}
-            served = list(_with_applications(name, scenario, rest, presence_of, repeat, points))
+            served = list(
+                _with_applications(
+                    name, scenario, devices, presence_of, repeat, points, name in only
+                )
+            )
             device_runs += [device_run for device_run, _ in served if device_run is not None]
             cannot += [why for _, why in served if why is not None and repeat == 0]
     return Order(tuple(device_runs), tuple(cannot))
@@ -325,8 +325,9 @@ def _with_applications(
     presence_of: Callable[[str], Presence | None],
     repeat: int,
     points: _Points,
+    for_claims: bool,
 ) -> Iterator[tuple[DeviceRun | None, Cannot | None]]:
-    """Yield the device runs of one round, and what is left out."""
+    """Yield the device runs of one round, and what is left out. for_claims: what is emulated is."""
     if scenario.applications is None:
         return
     configuration = scenario.applications
@@ -351,11 +352,13 @@ def _with_applications(
                 continue
             kind = next((kind for kind in KINDS if kind in device.ability.port_kinds), "")
             why = "it has no ports that a host's interface can be" if not kind else ""
-            why = why or device.cannot(both_ways_setup(device, spec, kind, (1,), Path("none")))
+            between = both_ways_setup(device, spec, kind, (1,), Path("none"))
+            why = why or device.cannot(between)
+            remark = "" if why else presence.remark or device.remark(between)
+            why = why or (remark if for_claims and NO_RACE in remark else "")
             if why:
                 yield None, Cannot(name, f"{setup}, with applications", word, why)
             else:
-                remark = presence.remark
                 yield (
                     DeviceRun(name, setup, spec, device, "device", kind, 1.0, repeat, remark, run),
                     None,

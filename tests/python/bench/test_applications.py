@@ -23,15 +23,20 @@ from convoy.host.private import private_folder
 from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.report.applications import sentences, served, table
+from convoy.report.document import MISSING
+from convoy.report.papers import beside
+from convoy.report.run_data import Run
 from convoy.results.applications import ApplicationPoint, ApplicationTrial
 from convoy.results.folder import RunFolder
-from convoy.results.scenario import Scenario
+from convoy.results.scenario import Scenario, SetupSpec
 from convoy.run import application as applications
 from convoy.run.application import application
 from convoy.run.application_run import ApplicationRun
 from convoy.run.order import both_ways_setup, order
 from convoy.run.two_hosts import SERVER, TwoHosts, both_ways
 from cores import CORES
+
+from . import results
 
 CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()"]
 TCP = {"end": {"sum_received": {"bits_per_second": 2.5e9}, "sum_sent": {"retransmits": 3}}}
@@ -117,6 +122,40 @@ def test_trials_come_back_from_a_folder_and_become_rows(tmp_path):
     assert [row[5].missing for row in table(rows).rows] == [False, True]
 
 
+def test_rules_are_compared_with_the_vnf_behind_the_switch():
+    setups = {name: SetupSpec(functions=("firewall",)) for name in ("firewall", "firewall in a VM")}
+    points = [
+        ("firewall", "ovs-dpdk", "iperf3-udp", 512, 900.0),
+        ("firewall", "ovs-dpdk+vnf", "iperf3-udp", 512, 600.0),
+        ("firewall in a VM", "ovs-dpdk+vnf", "iperf3-udp", 512, 300.0),
+        ("firewall", "ovs-dpdk", "ftp", None, 500.0),
+        ("firewall", "ovs-dpdk+vnf", "ftp", None, 400.0),
+    ]
+    rows = served(
+        trial(figures={"mbps": mbps}).model_copy(update={"point": ApplicationPoint(
+            scenario="x", setup=setup, device=device, functions=("firewall",),
+            port_kind="af_packet", application=app, frame_bytes=size, repeat=0,
+        )})
+        for setup, device, app, size, mbps in points
+    )  # fmt: skip
+    references = ("dataplane-vs-vnf-table2-mbps",)
+    run = Run(
+        folders=(), rows=(), hosts=(), plans=(), commands=(), cannot=(), applications=rows,
+        scenarios={"x": results.scenario(setups=setups, references=references)},
+    )  # fmt: skip
+    (one,) = beside(run, "x")
+    assert [(column.name, column.unit) for column in one.columns[6:]] == [
+        ("ovs-dpdk", "here"), ("ovs-dpdk+vnf", "here"), ("ovs-dpdk+vnf in a VM", "here"),
+        ("ovs-dpdk+vnf", "rules / it"), ("ovs-dpdk+vnf in a VM", "rules / it"),
+    ]  # fmt: skip
+    texts = [[cell.written for cell in line] for line in one.rows]
+    assert texts == [
+        ["iperf3-udp", "firewall", "512", "886", "750", "1.18", "900.0", "600.0", "300.0",
+         "1.50", "3.00"],
+        ["ftp", "firewall", *[MISSING] * 4, "500.0", "400.0", MISSING, "1.25", MISSING],
+    ]  # fmt: skip
+
+
 def scenario(**more):
     return Scenario.model_validate(
         {
@@ -140,21 +179,27 @@ def test_a_scenario_of_applications_alone():
     assert "no ports that a host's interface can be" in why["testpmd"]
 
 
+GUESTS = pytest.mark.skipif(
+    "CONVOY_GUESTS" not in os.environ, reason="guests boot for minutes: CONVOY_GUESTS=1"
+)
 CASES = [
-    ("convoy", "firewall", ("iperf3-udp", "ftp")),
-    ("ovs-dpdk", "router", ("http",)),
-    ("linux", "firewall", ("ftp",)),
+    ("convoy", "firewall", ("iperf3-udp", "ftp"), {}),
+    ("ovs-dpdk", "router", ("http",), {}),
+    ("linux", "firewall", ("ftp",), {}),
+    ("ovs-dpdk+vnf", "firewall", ("iperf3-udp", "ftp"), {"vnf": "linux"}),
+    ("convoy+vnf", "router", ("http",), {"vnf": "linux"}),
+    pytest.param("ovs-dpdk+vnf", "firewall", ("http",), {"vnf": "vm"}, marks=GUESTS),
 ]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes two hosts: sudo make check")
-@pytest.mark.parametrize(("name", "kind", "apps"), CASES)
-def test_clients_are_served_through_a_function(name, kind, apps):
+@pytest.mark.parametrize(("name", "kind", "apps", "options"), CASES)
+def test_clients_are_served_through_a_function(name, kind, apps, options):
     missing = [device(name).presence().missing, *(application(app).missing() for app in apps)]
     if any(missing):
         pytest.skip(next(filter(None, missing)))
     core = CORES[-1]
-    spec = scenario().setups["router"].model_copy(update={"functions": (kind,), "entries": 15})
+    spec = SetupSpec(functions=(kind,), entries=15, options={name: options})
     points = [
         ApplicationPoint(
             scenario="s", setup=kind, device=name, functions=(kind,),

@@ -95,12 +95,16 @@ def test_applications_that_no_claim_is_about_do_not_run(tmp_path):
 class Fake(Dummy):
     """A device of another name."""
 
-    def __init__(self, name, remark=""):
+    def __init__(self, name, remark="", remarks=None):
+        """remark: of the device; remarks: of it in a setup, by number of its entries."""
         super().__init__()
-        self.name, self._remark = name, remark
+        self.name, self._remark, self._remarks = name, remark, remarks or {}
 
     def presence(self):
         return Presence("1.0", remark=self._remark)
+
+    def remark(self, setup):
+        return self._remarks.get(setup.spec.entries, "")
 
 
 def runs(devices, points):
@@ -132,6 +136,24 @@ def test_an_emulated_device_is_left_out_with_the_reason():
     plan = runs([Fake("a"), Fake("b", "emulated: not comparable")], points)
     assert {run.device.name for run in plan.device_runs} == {"a"}
     assert any((c.device, c.why) == ("b", "emulated: not comparable") for c in plan.cannot)
+
+
+def test_a_device_is_left_out_of_the_setup_in_which_it_is_emulated():
+    plain = SCENARIO.model_copy(
+        update={
+            "applications": None,
+            "setups": {"one": SetupSpec(), "two": SetupSpec(entries=2)},
+        }
+    )
+    points = tuple(Chosen(setup=name, device="a", sizes=("64",)) for name in plain.setups)
+    there = {"a": Fake("a", remarks={2: "emulated: not comparable"})}
+    claims = order({"x": plain}, there, 1, 2, 1, only={"x": points})
+    assert {run.setup for run in claims.device_runs} == {"one"}
+    assert any((c.setup, c.why) == ("two", "emulated: not comparable") for c in claims.cannot)
+    whole = order({"x": plain}, there, 1, 2, 1)
+    assert {(run.setup, run.remark) for run in whole.device_runs} == {
+        ("one", ""), ("two", "emulated: not comparable"),
+    }  # fmt: skip
 
 
 def test_all_that_the_papers_claims_name_is_measured_and_kept():

@@ -41,6 +41,8 @@ REFUSED = [
         "testpmd has no router",
     ),
     ("testpmd+vnf", setup((functions.bridge(),), options={"convoys": "guest"}), "use vnf=testpmd"),
+    ("testpmd+vnf", setup((functions.bridge(),), back=()), "only of packets from left to right"),
+    ("convoy+vnf", setup(CHAIN, back=(functions.router(1),)), "meet as many functions"),
     ("testpmd+vnf", setup((functions.bridge(),), options={"convoys": "switch"}), "ovs-dpdk only"),
     (
         "ovs-dpdk+vnf",

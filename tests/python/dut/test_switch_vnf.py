@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from convoy.dut import switch_vnf
-from convoy.dut.base import Cost
+from convoy.dut import convoy, functions, switch_vnf
+from convoy.dut.base import Cost, PortAt, Setup
+from convoy.dut.devices import device
+from convoy.dut.openflow import joined
 from convoy.errors import ConvoyError
 
 
@@ -32,6 +34,26 @@ def test_cycles_that_run_on_while_another_has_the_core_are_none(own, cooperative
     assert list(running.part_costs()) == (["switch", "VNF 1"] if counts else [])
     if counts:
         assert (cost.busy_cycles, cost.packets) == (400, 10)
+
+
+def test_what_comes_back_goes_through_the_same_vnfs_in_the_other_order(tmp_path):
+    left, right = (PortAt("af_packet", name) for name in ("l", "r"))
+    there = (functions.firewall(10), functions.router(10))
+    back = (functions.router(1), functions.firewall(1))
+    setup = Setup(there, left, right, (1,), tmp_path, options={"vnf": "linux"}, back=back)
+    switch, vnfs = switch_vnf.parts(device("convoy"), setup)
+    assert [(one.functions, one.back) for one in vnfs] == [
+        (there[:1], back[1:]), (there[1:], back[:1])
+    ]  # fmt: skip
+    ways = [(way["from"], way["to"]) for way in convoy.descriptor(switch)["chains"].values()]
+    there_again = [("left", "vnf0"), ("vnf1", "vnf2"), ("vnf3", "right")]
+    assert ways == [*there_again, *((b, a) for a, b in there_again)]
+
+
+def test_the_rules_of_a_switch_join_its_ports_in_one_direction_or_in_both():
+    one = ["table=0,in_port=1,actions=output:2", "table=0,in_port=3,actions=output:4"]
+    other = ["table=0,in_port=2,actions=output:1", "table=0,in_port=4,actions=output:3"]
+    assert (joined(4), joined(4, both_ways=True)) == (one, one + other)
 
 
 class Looked:
