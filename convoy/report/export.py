@@ -12,7 +12,7 @@ from convoy.report.claims import summary
 from convoy.report.findings import findings
 from convoy.report.gains import compared
 from convoy.report.ledger.page import Claims
-from convoy.report.row import Row
+from convoy.report.row import Row, median
 from convoy.report.run_data import Run
 from convoy.report.run_document import GOALS
 from convoy.report.targets import reached
@@ -46,6 +46,7 @@ def as_json(row: Row) -> dict[str, Any]:
         "part_cycles_per_packet": {name: list(each) for name, each in row.part_cycles.items()},
         "function_cycles_per_packet": row.function_cycles_per_packet,
         "cpu_share": row.cpu_share,
+        "busy_share": median(row.busy_shares),
         "core_share": row.core_share,
         "saturation": {
             "pps": _all(row.saturation_pps),

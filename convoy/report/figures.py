@@ -36,6 +36,11 @@ def _category(title: str, values: Iterable[str]) -> dict[str, Any]:
     }
 
 
+CPU_BY_SIZE = (
+    "CPU time of the device by frame size (of the kernel: its core's), and busy cycles, by its own "
+    "counters. A poll loop takes its core whole; its busy cycles are what packets take of it."
+)
+
 T = TypeVar("T", Row, Served)
 
 
@@ -289,6 +294,32 @@ def busy_cycles_by_rate(run: Run, scenario: str) -> go.Figure | None:
     return draw(lines, RATE_AXIS, y, run.names(scenario))
 
 
+def cpu_by_size(run: Run, scenario: str) -> go.Figure | None:
+    """Return the shares of a core by frame size, in a panel each: CPU time, and busy cycles."""
+    rows = [row for row in run.of(scenario) if row.contends and row.rates_pps]
+    loads = dict.fromkeys(delay.load for row in rows for delay in row.delays)
+    panels: dict[str, Callable[[Row], Sequence[float]]] = {
+        "CPU time, at PDR": lambda row: row.cpu_shares or row.core_shares,
+        "busy cycles, at PDR": lambda row: row.busy_shares,
+    }
+    for load in loads:
+        panels[f"busy cycles, at {load}"] = lambda row, load=load: (  # type: ignore[misc]
+            delay.busy_shares if (delay := row.delay(load)) else ()
+        )
+    sizes = list(dict.fromkeys(row.size for row in rows))
+    lines = []
+    for panel, shares in panels.items():
+        for name in dict.fromkeys((row.name, row.setup) for row in rows):
+            mine = [row for row in rows if (row.name, row.setup) == name and shares(row)]
+            if len(mine) > 1:
+                each = [[100 * share for share in shares(row)] for row in mine]
+                middle = [statistics.median(values) for values in each]
+                at = [row.size for row in mine]
+                lines.append(Line(", ".join(name), at, middle, of=panel, extremes=each))
+    y = {"title": "% of a core", "rangemode": "tozero"}
+    return draw(lines, _category(SIZES, sizes), y)
+
+
 def loss_periods(run: Run, scenario: str) -> go.Figure | None:
     """Return the lengths of loss periods at the highest rate that lost any: Figure 12."""
     lines = []
@@ -327,7 +358,9 @@ def _drawn(run: Run, name: str) -> Iterator[tuple[go.Figure | None, str]]:
     if axes.y == "lost":
         yield lost_by_rate(run, name), "Lost packets by rate."
         yield loss_periods(run, name), "Loss periods at the highest rate that lost any (Figure 12)."
-    if axes.y == "cpu":
+    if (axes.x, axes.y) == ("size", "cpu"):
+        yield cpu_by_size(run, name), CPU_BY_SIZE
+    elif axes.y == "cpu":
         yield cpu_by_rate(run, name), "CPU time for a packet by rate."
         yield cpu_share_by_rate(run, name), "CPU time of the device by rate."
         yield busy_cycles_by_rate(run, name), "Busy cycles for a packet by rate, by its counters."

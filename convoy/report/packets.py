@@ -97,6 +97,12 @@ def cpu_us_of(trials: Iterable[Trial]) -> tuple[float, ...]:
     )  # fmt: skip
 
 
+def busy_share(trial: Trial) -> float | None:
+    """Return the busy TSC ticks of a trial, as a share of one core's; None: it counts none."""
+    ticks = (trial.tsc_hz or 0) * trial.duration_s
+    return trial.cost.cycles / ticks if trial.cost and ticks else None
+
+
 @dataclass(frozen=True)
 class Stage:
     """What packets took at one place of our node."""
@@ -178,6 +184,7 @@ class Delay:
     mean_ns: float | None = None  # of all repeats' packets
     stages: tuple[Stage, ...] = ()  # of our node, in the order of a packet's way
     cycles: tuple[float, ...] = ()  # busy TSC ticks for a packet, in each trial: its own counters
+    busy_shares: tuple[float, ...] = ()  # the same as a share of one core's, in each trial
 
     @property
     def cycles_per_packet(self) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any
 from convoy.report.packets import (
     Delay,
     DelayRound,
+    busy_share,
     cpu_us_of,
     frames_of,
     loss_periods_of,
@@ -82,9 +83,14 @@ def _delays(trials: Sequence[Trial], reference: Figures) -> tuple[Delay, ...]:
                 _mean_ns(known),
                 stages_of(group),
                 tuple(t.cost.cycles / t.cost.packets for t in group if t.cost and t.cost.packets),
+                _busy_shares(group),
             )
         )
     return tuple(result)
+
+
+def _busy_shares(trials: Iterable[Trial]) -> tuple[float, ...]:
+    return tuple(share for trial in trials if (share := busy_share(trial)) is not None)
 
 
 def _mean_ns(known: Sequence[Latency]) -> float | None:
@@ -160,8 +166,8 @@ def _at_saturation(trials: Sequence[Trial]) -> dict[str, Any]:
             values["per_cpu_s"] = trial.received_pps * trial.elapsed_ns / trial.device_cpu_ns
         if trial.cost and trial.cost.packets > 0:
             values["saturation_cycles"] = trial.cost.cycles / trial.cost.packets
-            if ticks := (trial.tsc_hz or 0) * trial.duration_s:
-                values["saturation_busy"] = min(1.0, trial.cost.cycles / ticks)
+            if (share := busy_share(trial)) is not None:
+                values["saturation_busy"] = min(1.0, share)
         for name, value in values.items():
             rounds = result[name]
             rounds[trial.point.repeat] = (*rounds.get(trial.point.repeat, ()), value)
@@ -265,6 +271,7 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], reference
             for trial in busiest
             if trial.device_cpu_ns is not None and trial.elapsed_ns
         ),
+        busy_shares=_busy_shares(busiest),
         core_shares=tuple(t.core_busy_share for t in busiest if t.core_busy_share is not None),
         repeats=len({t.point.repeat for t in every_trial} | {s.point.repeat for s in every_search}),
         trials=len(every_trial),

@@ -121,6 +121,7 @@ class Row:
     tsc_hz: float | None = None  # of the machine
     # Of a device of several parts: busy TSC ticks of each for a packet that came through.
     part_cycles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    busy_shares: tuple[float, ...] = ()  # busy TSC ticks, of one core's: of cpu_shares, its work
 
     @property
     def key(self) -> Key:

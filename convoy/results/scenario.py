@@ -183,7 +183,7 @@ class Figure(_Model):
     x: Literal["size", "setup", "rate", "cpu-speed"] = _field("along the figure", "size")
     y: Literal["Mpps", "Gb/s", "latency", "stages", "ratio", "lost", "cycles", "cpu"] = _field(
         "up the figure; stages: latency by where packets were; cycles: of the functions; "
-        "cpu: CPU time of the device for a packet",
+        "cpu: CPU time of the device and its busy cycles, by frame size or rate",
         "Mpps",
     )
 
