@@ -5,6 +5,7 @@
 By the first pair ssh goes, by the others packets do.
 """
 
+import os
 import shlex
 import subprocess
 import sys
@@ -59,8 +60,9 @@ class Machines:
         """Write the command of the device's machine; script: what it does before anything else."""
         temporary = self.folder / "t"
         temporary.mkdir(exist_ok=True)
+        ours = shlex.quote(os.environ.get("PYTHONPATH", ""))  # ssh does not take it there
         self.agent.write_text(
-            f"#!/bin/sh\nexport {MARK}={self.mark} TMPDIR={temporary}\n{script}\n"
+            f"#!/bin/sh\nexport {MARK}={self.mark} TMPDIR={temporary} PYTHONPATH={ours}\n{script}\n"
             f'exec {shlex.join([sys.executable, "-P", "-c", RUN])} "$@"\n'
         )
         self.agent.chmod(0o755)
@@ -75,12 +77,16 @@ class Machines:
         return self.tester.command(sys.executable, "-P", "-c", RUN, *words)
 
     def command(
-        self, *words: str | Path, host: str = f"root@{DEVICE}", ports: str = "left,right"
+        self,
+        *words: str | Path,
+        host: str = f"root@{DEVICE}",
+        ports: str = "left,right",
+        tester_ports: str = "left,right",
     ) -> tuple[str, ...]:
-        """Return a `bench run` with devices on the other machine."""
+        """Return a `bench run` with devices on the other machine, and their ports."""
         return self.python(
             "bench", "run", *map(str, words),
-            "--device-host", host, "--tester-ports", "left,right", "--device-ports", ports,
+            "--device-host", host, "--tester-ports", tester_ports, "--device-ports", ports,
             "--device-command", str(self.agent), "--ssh-config", str(self.ssh_config),
         )  # fmt: skip
 
@@ -123,6 +129,7 @@ def _restored(machine: Namespace) -> bool:
     names = {line.split(": ")[1].partition("@")[0]: line for line in lines}
     down = all("UP" not in names[end].partition(">")[0] for end in ("left", "right"))
     quiet = all("PROMISC" not in names[end] for end in ("left", "right"))
+    quiet = quiet and not any("xdp" in names[end] for end in ("left", "right"))
     return set(names) == {"lo", "ctl", "left", "right"} and down and quiet
 
 

@@ -4,11 +4,13 @@
 whoever ends first.
 """
 
+import errno
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +26,7 @@ from convoy.results.folder import RunFolder
 
 from .machines import DEVICE, SSHD, Machines, machines
 
+AF_XDP = 44  # Python does not name it
 SMOKE = ("--quick", "--search", "smoke")
 
 
@@ -56,19 +59,42 @@ def two(made: Machines) -> Iterator[Machines]:
     made.wait_nothing_left()
 
 
+def no_af_xdp() -> bool:
+    """Whether the kernel was built without AF_XDP."""
+    try:
+        socket.socket(AF_XDP, socket.SOCK_RAW).close()
+    except OSError as error:
+        return error.errno == errno.EAFNOSUPPORT
+    return False
+
+
+KINDS = [
+    ("af_packet", ("convoy", "testpmd", "ovs-dpdk", "linux")),
+    pytest.param(
+        "af_xdp",
+        ("convoy", "testpmd"),
+        marks=pytest.mark.skipif(
+            no_af_xdp(), reason="this kernel has no AF_XDP: CONFIG_XDP_SOCKETS=y"
+        ),
+    ),
+]
+
+
 @pytest.mark.alone
-def test_every_device_that_can_is_measured(two, tmp_path):
+@pytest.mark.parametrize(("kind", "can"), KINDS)
+def test_every_device_that_can_is_measured(two, tmp_path, kind, can):
     folder = tmp_path / "run"
     scenario = two.scenario("convoy, testpmd, ovs-dpdk, linux, vm")
-    done = two.run(scenario, *SMOKE, "--repeats", "1", "--json", "--output", folder)
+    ports = f"{kind}:left,{kind}:right"
+    words = (scenario, *SMOKE, "--repeats", "1", "--json", "--output", folder)
+    done = two.run(*words, ports=ports, tester_ports=ports)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    can = ("convoy", "testpmd", "ovs-dpdk", "linux")
     assert {row["device"]: row["failed"] for row in document["rows"]} == {
         name: [] for name in can if device(name).presence().here
     }
     trials = list(RunFolder(folder).trials())
-    assert {trial.point.port_kind for trial in trials} == {"af_packet"}
+    assert {trial.point.port_kind for trial in trials} == {kind}
     note = f"on another machine: root@{DEVICE}"
     assert all(note in trial.notes and trial.commands for trial in trials)
     # No core of this machine is the device's, and no time of it is compared.
@@ -82,13 +108,15 @@ def test_every_device_that_can_is_measured(two, tmp_path):
     assert host.device_host is not None
     assert host.device_host.kernel == os.uname().release
     assert set(host.device_host.nics) == {"left", "right"}
-    [vm] = [one for one in host.cannot if one.device == "vm"]
-    assert vm.why.startswith("not started on another machine")
+    cannot = {one.device: one.why for one in host.cannot}
+    assert cannot["vm"].startswith("not started on another machine")
+    for name in {"ovs-dpdk", "linux"} - set(can):
+        assert cannot[name] == f"{name} has no {kind} ports to another machine"
     text = (folder / "report.html").read_text("utf-8")
     assert f"The devices stood on another machine</strong>, root@{DEVICE}" in text
     shown = {name.value: value.value for name, value in environment(host).rows}
     assert shown["device's machine: kernel"] == os.uname().release
-    assert shown["device's interface left"].startswith("af_packet, a virtual interface")
+    assert shown["device's interface left"].startswith(f"{kind}, a virtual interface")
 
 
 @contextmanager
