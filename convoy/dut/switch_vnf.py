@@ -6,9 +6,9 @@ Each function of the setup runs in a VNF of its own: a process or a QEMU guest, 
 joins to the next one by vhost-user, or a network namespace (what a container is), by veth and
 af_packet. Without a function there is one VNF that only forwards. Options say what the VNFs are,
 whether they are in OCI containers, and where packets are aggregated: in the VNFs themselves
-(native), under the switch (libconvoy_vhost), under the guests (libconvoy_ethdev), or under both. For
-applications, whose answers come back, the switch joins its ports in both directions, and each VNF
-works in both.
+(native), under the switch (libconvoy_vhost), under the guests (libconvoy_ethdev), or under both.
+For applications, whose answers come back, the switch joins its ports in both directions, and each
+VNF works in both.
 
 With a core for each, each has its own. With fewer, switch and VNFs share the first one: they yield
 to each other where all can, and get the core in turn where one cannot (convoy/host/turns.py). A

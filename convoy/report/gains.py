@@ -4,8 +4,8 @@
 
 The medians of a round's trials are divided; of the quotients there is the median, the least and the
 most. A setup with convoys is compared with the setup without them that has the same functions: in
-plan.yaml the first one of those functions and that deployment whose devices get no convoys. A
-scenario's `compare` names others.
+plan.yaml the first one of those functions, that deployment and as many cores whose devices get no
+convoys. A scenario's `compare` names others.
 """
 
 import statistics
@@ -26,7 +26,8 @@ def _kind(spec: SetupSpec, device: str) -> tuple[object, ...]:
     """Return what two setups must have in common to be compared."""
     options = dict(spec.options.get(device, {}))
     options.pop("convoys", None)
-    return spec.functions, spec.deployment, spec.ports, tuple(options.items()), spec.pacing
+    shape = spec.functions, spec.deployment, spec.ports, spec.cores
+    return *shape, tuple(options.items()), spec.pacing
 
 
 def _has_convoys(spec: SetupSpec, device: str) -> bool:

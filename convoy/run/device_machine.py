@@ -75,4 +75,8 @@ def placed(spec: SetupSpec) -> tuple[int, ...]:
         raise InputError(str(error)) from None
     allowed = os.sched_getaffinity(0)
     wanted = max(spec.cores, len(spec.functions) if spec.placement else 1)
-    return place(topology, wanted, spec.placement or "same-node", allowed).functions
+    try:
+        return place(topology, wanted, spec.placement or "same-node", allowed).functions
+    except InputError as error:
+        cores = "a core" if wanted == 1 else f"{wanted} cores"
+        raise InputError(f"needs {cores} beside the tester's: {error}") from None

@@ -14,11 +14,13 @@ from convoy.dut.base import Running
 from convoy.dut.dummy import Dummy
 from convoy.dut.several import Several
 from convoy.errors import ConvoyError, InputError
+from convoy.report.gains import pairs
 from convoy.results.scenario import Scenario, SetupSpec
 from convoy.run.bench import Bench
 from convoy.run.order import DeviceRun, chains_of, order
 from convoy.run.packet_run import Settings, throttle
 from convoy.run.point import Load, specification
+from convoy.run.scenario import load
 
 ROUTER = {"functions": ["router"]}
 
@@ -122,6 +124,43 @@ def test_a_setup_gets_cores_of_its_own_or_is_left_out_with_the_reason():
     assert [c.as_json() for c in plan.cannot] == [
         {"scenario": "s", "setup": "far", "device": "", "why": "one NUMA node"}
     ]
+
+
+@pytest.mark.parametrize("name", ["switch-vnf", "switch-vnf-convoys"])
+def test_switch_and_vnfs_have_a_core_each_in_setups_that_say_so(name):
+    setups = load(name).setups
+    own = [spec for key, spec in setups.items() if key.endswith("own cores")]
+    assert len(own) == len(setups) / 2
+    assert all(spec.cores == 1 + len(spec.functions) for spec in own)
+    # On two cores they are left out with the reason, and the others are not.
+    devices = {"a": Yields()}
+    here = scenario({key: {"cores": spec.cores} for key, spec in setups.items()})
+
+    def place(spec):
+        raise InputError(f"needs {spec.cores} cores beside the tester's")
+
+    plan = order({name: here}, devices, 1, 2, 1, place=place)
+    assert {run.setup for run in plan.device_runs} == {
+        key for key, spec in setups.items() if spec.cores == 1
+    }
+    assert {c.why for c in plan.cannot} == {
+        f"needs {spec.cores} cores beside the tester's" for spec in own
+    }
+
+
+def test_convoys_are_compared_on_as_many_cores():
+    spec = {"functions": ["bridge"]}
+    aggregated = {"options": {"a": {"convoys": "native"}}}
+    setups = {
+        "plain": spec, "plain, own": {**spec, "cores": 2},
+        "convoys, own": {**spec, **aggregated, "cores": 2}, "convoys": {**spec, **aggregated},
+    }  # fmt: skip
+    one = {"device": "a", "name": "a", "size": "64", "contends": True}
+    rows = [SimpleNamespace(setup=setup, **one) for setup in setups]
+    run = SimpleNamespace(scenarios={"s": scenario(setups)}, of=lambda name: rows)
+    assert [(row.setup, other.setup) for row, other in pairs(cast(Any, run), "s")] == [
+        ("convoys, own", "plain, own"), ("convoys", "plain"),
+    ]  # fmt: skip
 
 
 def test_a_scenario_without_a_search_says_what_is_tried_instead():

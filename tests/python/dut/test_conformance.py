@@ -286,6 +286,7 @@ def conforms_to(
     folder: Path,
     deployment: str = "inline",
     queues: int = 1,
+    cores: tuple[int, ...] = (CORES[-1],),
     **options: str,
 ) -> tuple[str, ...]:
     """As conforms, with functions and rows of its own."""
@@ -295,9 +296,7 @@ def conforms_to(
         ports = [PortAt(kind, str(folder / name), queues) for name in ("left", "right")]
     own = folder / "own"
     own.mkdir()
-    setup = Setup(
-        path, ports[0], ports[1], (CORES[-1],), own, deployment=deployment, options=options
-    )
+    setup = Setup(path, ports[0], ports[1], cores, own, deployment=deployment, options=options)
     if device.cannot(setup):
         pytest.skip(device.cannot(setup))
     # What is behind a switch does as it does alone.
@@ -423,6 +422,16 @@ def test_in_an_oci_container(name, kind, case, more, here, tmp_path: Path):
     here(device(name))
     notes = conforms(device(name), kind, case, tmp_path, container="oci", **more)
     assert any(note.startswith("in an OCI container: podman ") for note in notes)
+
+
+@IN_TURN
+def test_a_switch_and_the_vnf_behind_it_have_a_core_each(tmp_path: Path):
+    if len(CORES) < 2:
+        pytest.skip("needs two cores")
+    notes = conforms_to(
+        device("convoy+vnf"), "vhost-user", (ROUTES,), ROUTE_ROWS, tmp_path, cores=tuple(CORES[:2])
+    )
+    assert "switch and VNFs have a core each" in notes
 
 
 @pytest.mark.parametrize("memory", ["128", "4096"])

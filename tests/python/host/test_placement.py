@@ -9,6 +9,8 @@ import pytest
 
 from convoy.errors import InputError
 from convoy.host.placement import LSTOPO, place, read
+from convoy.results.scenario import SetupSpec
+from convoy.run import device_machine
 
 pytestmark = pytest.mark.skipif(
     shutil.which(LSTOPO) is None, reason=f"{LSTOPO} is not installed: make setup"
@@ -56,6 +58,15 @@ def test_only_allowed_cpus_are_used():
 def test_what_cannot_be_placed_is_said(machine, functions, where, words):
     with pytest.raises(InputError, match=words):
         place(read(machine), functions, where)
+
+
+def test_a_setup_says_how_many_cores_it_needs(monkeypatch):
+    monkeypatch.setattr(device_machine, "read_topology", lambda: read("numa:1 core:4"))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    assert device_machine.placed(SetupSpec(cores=3)) == (1, 2, 3)
+    words = "needs 6 cores beside the tester's: .* 7 CPUs are needed on node 0, there are 4"
+    with pytest.raises(InputError, match=words):
+        device_machine.placed(SetupSpec(cores=6))
 
 
 def test_this_machine():
