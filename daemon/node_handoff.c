@@ -35,6 +35,15 @@ enum cv_flow_answers cv_node_handoff_answers(const struct cv_nf *nf, const void 
 	return nf->flow->answers(instance);
 }
 
+bool cv_node_handoff_remembers(const struct cv_node *node, unsigned function)
+{
+	const struct cv_nf *nf = node->plan->functions[function].nf;
+	const void *instance = node->functions[function];
+
+	return cv_nf_keeps(nf, instance) != NULL || nf->answers_meet ||
+	       cv_flow_is_stateful(nf, instance);
+}
+
 static enum cv_flow_answers answers_of(const struct cv_node *node, unsigned function)
 {
 	return cv_node_handoff_answers(
@@ -140,6 +149,24 @@ static int check_alike(const struct cv_node *node, unsigned chain, unsigned func
 	return -EINVAL;
 }
 
+// A chain whose bursts go to workers in turn.
+static int check_in_turn(
+	const struct cv_node *node, unsigned chain, const bool *reached, struct cv_error *error)
+{
+	const struct cv_plan *plan = node->plan;
+
+	for (unsigned f = 0; f < plan->functions_count; f++) {
+		if (!reached[f] || !cv_node_handoff_remembers(node, f))
+			continue;
+		cv_error_set(error,
+			"chains[%u].spread: round-robin: function \"%s\" remembers what passed "
+			"on one worker: spread chain \"%s\" by rss",
+			chain, plan->functions[f].name, plan->chains[chain].name);
+		return -EINVAL;
+	}
+	return node->handoff.workers[chain] != 0 ? check_stages(plan, chain, error) : 0;
+}
+
 static int find_chain(
 	struct cv_node *node, unsigned chain, int64_t *rewriters, struct cv_error *error)
 {
@@ -155,6 +182,8 @@ static int find_chain(
 			sharing |= UINT64_C(1) << plan->stages[i].worker;
 	node->handoff.workers[chain] = sharing;
 	reach(plan, chain, reached);
+	if (plan->chains[chain].in_turn)
+		return check_in_turn(node, chain, reached, error);
 	for (unsigned f = 0; rc == 0 && f < plan->functions_count; f++) {
 		if (!reached[f] || answers_of(node, f) == CV_FLOW_ANSWERS_APART)
 			continue;
@@ -167,7 +196,8 @@ static int find_chain(
 		cv_error_set(error,
 			"stages: chain \"%s\": no function of it remembers flows whose answers "
 			"must "
-			"meet: remove its stages from \"handoff\"",
+			"meet: remove its stages from \"handoff\", or add \"spread\": "
+			"\"round-robin\"",
 			plan->chains[chain].name);
 		return -EINVAL;
 	}
@@ -240,24 +270,46 @@ static unsigned rewriter_of(const struct cv_node *node, unsigned chain)
 	return rewriter;
 }
 
-static int make_finder(struct cv_node *node, unsigned index)
+// Workers take turns from their own on: several that deal out do not all begin with the same.
+static struct cv_handoff_turn turn_of(const struct cv_flow_homes *homes, unsigned self)
+{
+	struct cv_handoff_turn turn = {.count = (uint8_t)homes->count, .self = (uint8_t)self};
+
+	memcpy(turn.workers, homes->workers, sizeof(turn.workers));
+	for (unsigned i = 0; i < homes->count; i++)
+		if (homes->workers[i] == self)
+			turn.next = (uint8_t)i;
+	return turn;
+}
+
+static struct cv_flow_home *finder_of(const struct cv_node *node, const struct cv_plan_stage *stage)
+{
+	const struct cv_plan *plan = node->plan;
+	const struct cv_node_handoff *handoff = &node->handoff;
+	const unsigned rewriter = rewriter_of(node, stage->chain);
+
+	return cv_flow_home_create(&handoff->homes[stage->chain], stage->worker,
+		rewriter == NONE ? NULL : plan->functions[rewriter].nf,
+		rewriter == NONE ? NULL : node->functions[rewriter], rte_get_tsc_hz(),
+		&handoff->rings[stage->worker * CV_WORKERS_MAX]);
+}
+
+static int make_handoff(struct cv_node *node, unsigned index)
 {
 	const struct cv_plan *plan = node->plan;
 	const struct cv_plan_stage *stage = &plan->stages[index];
 	struct cv_node_handoff *handoff = &node->handoff;
-	const unsigned rewriter = rewriter_of(node, stage->chain);
-	struct cv_flow_home *home;
+	const bool in_turn = plan->chains[stage->chain].in_turn;
 
-	home = cv_flow_home_create(&handoff->homes[stage->chain], stage->worker,
-		rewriter == NONE ? NULL : plan->functions[rewriter].nf,
-		rewriter == NONE ? NULL : node->functions[rewriter], rte_get_tsc_hz(),
-		&handoff->rings[stage->worker * CV_WORKERS_MAX]);
-	if (home == NULL)
+	if (in_turn)
+		handoff->turns[index] = turn_of(&handoff->homes[stage->chain], stage->worker);
+	else
+		handoff->finders[index] = finder_of(node, stage);
+	if (!in_turn && handoff->finders[index] == NULL)
 		return -ENOMEM;
-	handoff->finders[index] = home;
 	handoff->paths[index] = (struct cv_handoff){
-		.home = cv_flow_home_find,
-		.homes = home,
+		.home = in_turn ? cv_handoff_in_turn : cv_flow_home_find,
+		.homes = in_turn ? (void *)&handoff->turns[index] : handoff->finders[index],
 		.to = &handoff->rings[stage->worker * CV_WORKERS_MAX],
 		.self = (uint8_t)stage->worker,
 		.path = (uint8_t)stage->chain,
@@ -297,16 +349,18 @@ int cv_node_handoff_make(struct cv_node *node, struct cv_error *error)
 	handoff->rings =
 		calloc((size_t)plan->workers_count * CV_WORKERS_MAX, sizeof(*handoff->rings));
 	handoff->finders = calloc(plan->stages_count, sizeof(*handoff->finders));
+	handoff->turns = rte_calloc(
+		"turns", plan->stages_count, sizeof(*handoff->turns), RTE_CACHE_LINE_SIZE);
 	handoff->paths = calloc(plan->stages_count, sizeof(*handoff->paths));
 	if (handoff->homes == NULL || handoff->rings == NULL || handoff->finders == NULL ||
-		handoff->paths == NULL)
+		handoff->turns == NULL || handoff->paths == NULL)
 		return -ENOMEM;
 	rc = make_homes(node, error);
 	if (rc == 0)
 		rc = make_rings(node, error);
 	for (unsigned i = 0; rc == 0 && i < plan->stages_count; i++)
 		if (handoff->workers[plan->stages[i].chain] != 0 && !plan->stages[i].handed)
-			rc = make_finder(node, i);
+			rc = make_handoff(node, i);
 	return rc;
 }
 
@@ -324,6 +378,7 @@ void cv_node_handoff_free(struct cv_node *node)
 	free(handoff->paths);
 	free(handoff->rings);
 	free(handoff->workers);
+	rte_free(handoff->turns);
 	rte_free(handoff->homes);
 }
 
@@ -350,7 +405,7 @@ void cv_node_handoff_rekey(struct cv_node *node, const struct cv_flow_secret *se
 
 const struct cv_handoff *cv_node_handoff_of(const struct cv_node *node, unsigned stage)
 {
-	return node->handoff.finders[stage] != NULL ? &node->handoff.paths[stage] : NULL;
+	return node->handoff.paths[stage].home != NULL ? &node->handoff.paths[stage] : NULL;
 }
 
 // The source of what a worker's ring brings; a new one at the end where there is none yet.

@@ -2,7 +2,8 @@
 // Copyright 2026 The Convoy authors
 //
 // Chains whose flows several workers share: who hands packets over to whom (chain/handoff.h), and by
-// what (flow/home.h). The plan says it: such a chain has a stage from "handoff" on each of them.
+// what (flow/home.h), or in turn. The plan says it: such a chain has a stage from "handoff" on each of
+// them.
 #ifndef CV_NODE_HANDOFF_H
 #define CV_NODE_HANDOFF_H
 
@@ -19,19 +20,24 @@ struct cv_node_handoff {
 	struct cv_flow_homes *homes; // by chain
 	struct cv_ring **rings; // [from * CV_WORKERS_MAX + to]; NULL: nothing is handed over
 	unsigned rings_count;
-	struct cv_flow_home **finders; // by stage; NULL: it does not hand over
-	struct cv_handoff *paths; // by stage
+	struct cv_flow_home **finders; // by stage; NULL: it does not hand over, or does in turn
+	struct cv_handoff_turn *turns; // by stage
+	struct cv_handoff *paths; // by stage; without home: it does not hand over
 };
 
 // The workers that have a stage with the function in its path, a bit each.
 uint64_t cv_node_handoff_workers(const struct cv_plan *plan, unsigned function);
 
+// Whether a function would do otherwise with a packet on another worker: it remembers what passed on its
+// own.
+bool cv_node_handoff_remembers(const struct cv_node *node, unsigned function);
+
 // What a function needs of its answers; CV_FLOW_ANSWERS_APART: it remembers no flows.
 enum cv_flow_answers cv_node_handoff_answers(const struct cv_nf *nf, const void *instance);
 
 // Finds which chains are shared, once functions are there: each stateful function whose answers must
-// meet its flows runs on one worker, or is in chains that all of its workers share. 0 or a negative
-// errno with error set.
+// meet its flows runs on one worker, or is in chains that all of its workers share; of a chain that is
+// dealt out in turn none remembers anything. 0 or a negative errno with error set.
 int cv_node_handoff_find(struct cv_node *node, struct cv_error *error);
 
 // Makes what they are handed over with. 0 or a negative errno with error set.

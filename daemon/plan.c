@@ -150,13 +150,16 @@ static int read_chain(const struct cv_where *at, const char *key, const json_t *
 	struct keys {
 		const char *name, *in, *out;
 		struct chain_match match;
+		enum spread { BY_FLOW, IN_TURN } spread;
 	} keys;
+	static const char *const spreads[] = {[BY_FLOW] = "rss", [IN_TURN] = "round-robin", NULL};
 	static const struct cv_param params[] = {
 		CV_PLAN_NAME(struct keys, name),
 		{"match", CV_CUSTOM, CV_AT(struct keys, match), .required = true,
 			.read = read_match},
 		{"in", CV_TEXT, CV_AT(struct keys, in)},
 		{"out", CV_TEXT, CV_AT(struct keys, out), .required = true},
+		{"spread", CV_WORD, CV_AT(struct keys, spread), .words = spreads},
 		{0},
 	};
 	struct cv_plan *plan = of;
@@ -170,8 +173,11 @@ static int read_chain(const struct cv_where *at, const char *key, const json_t *
 	to->match = keys.match.scid;
 	to->nfi = keys.match.nfi;
 	to->from_outputs = keys.in == NULL;
+	to->in_turn = keys.spread == IN_TURN;
 	if (to->from_outputs && (to->match.kind != CV_SCID_NONE || to->nfi >= 0))
 		return cv_where_error(at, "match: only a chain that has a port in has one");
+	if (to->from_outputs && to->in_turn)
+		return cv_where_error(at, "spread: only a chain that has a port in has one");
 	if (cv_plan_find_chain(plan, to->name) >= 0)
 		return cv_where_error(at, "name: there are two chains \"%s\"", to->name);
 	for (const struct cv_plan_chain *other = plan->chains; other < to; other++)

@@ -41,6 +41,7 @@ struct cv_plan_chain {
 	int32_t nfi; // it takes convoys to this NFI-ID; -1: packets by match
 	struct cv_plan_scid match; // CV_SCID_NONE: what no other chain of its port matches
 	bool from_outputs; // its packets come from functions' outputs, not from a port
+	bool in_turn; // workers that share it get bursts in turn, not packets by flow
 	unsigned in, out; // ports; in is 0 where there is none
 };
 

@@ -63,9 +63,7 @@ static int check_path(const struct cv_node *node, const struct cv_plan_stage *st
 	for (unsigned i = 0; rc == 0 && i < length; i++) {
 		const struct cv_plan_function *function = &plan->functions[path[i]];
 
-		if (cv_nf_keeps(function->nf, node->functions[path[i]]) != NULL ||
-			function->nf->answers_meet ||
-			cv_flow_is_stateful(function->nf, node->functions[path[i]])) {
+		if (cv_node_handoff_remembers(node, path[i])) {
 			cv_error_set(error,
 				"stages: moves: function \"%s\" remembers what passed on one "
 				"worker; queue %u of port \"%s\" must stay",

@@ -266,6 +266,7 @@ def _chains(plan: Mapping[str, Any]) -> dict[str, Any]:
             **({"path": path} if path else {}),
             **({"both-ways": True} if f"{name}.back" in back else {}),
             **({"deployment": deployment} if deployment != "inline" else {}),
+            **({"spread": chain["spread"]} if "spread" in chain else {}),
         }
     return result
 

@@ -33,6 +33,11 @@ class Chain(Model):
         "inline",
         description="all functions on one worker, or one worker per function joined by rings",
     )
+    spread: Literal["rss", "round-robin"] = Field(
+        "rss",
+        description="which worker has a packet: whose queue or flow it is of, or each in turn, "
+        "burst by burst, where no function remembers packets",
+    )
 
 
 class Workers(Model):

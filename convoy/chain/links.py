@@ -18,6 +18,7 @@ from convoy.chain.functions import (
     Router,
     function_type,
     outputs_of,
+    remembers,
     settings,
 )
 from convoy.chain.machine import Machine
@@ -25,6 +26,7 @@ from convoy.chain.next_hops import NextHop
 from convoy.chain.nsh import Nsh, NshEncap, NshRule, ServicePath
 from convoy.chain.openflow import TLS_FILES, is_path
 from convoy.chain.parameters import FILES
+from convoy.chain.place import reached
 from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap, Steering
 from convoy.chain.srv6 import LocalSid, Srv6, Srv6Encap, Srv6Rule
 from convoy.chain.vpn import Vpn, others_may_read
@@ -38,6 +40,7 @@ def problems(descriptor: Descriptor, base: Path, machine: Machine) -> list[Probl
     return [
         *_chains(descriptor),
         *_graph(descriptor),
+        *_spreads(descriptor),
         *_next_hops(descriptor),
         *_openflow(descriptor, base, machine),
         *_bridges(descriptor),
@@ -128,11 +131,36 @@ def _graph(descriptor: Descriptor) -> Iterator[Problem]:
             ("match", chain.match != type(chain.match)()),
             ("both-ways", chain.both_ways),
             ("deployment", chain.deployment != "inline"),
+            ("spread", chain.spread != "rss"),
         ):
             if wrong:
                 fix = f"remove {key}, or add from: PORT"
                 yield Problem(("chains", name, key), "is for chains that come in by a port", fix)
     yield from _loops(descriptor)
+
+
+def _spreads(descriptor: Descriptor) -> Iterator[Problem]:
+    """Yield each chain whose packets cannot go to its workers in turn."""
+    for name, chain in descriptor.chains.items():
+        if chain.spread == "rss" or chain.from_ is None:
+            continue
+        at: Loc = ("chains", name, "spread")
+        if chain.deployment != "inline":
+            yield Problem(
+                at,
+                "a pipeline has a worker for each function",
+                "remove it, or deployment: pipeline",
+                shown(chain.spread),
+            )
+        for function in reached(descriptor, chain.path):
+            if remembers(descriptor.functions[function]):
+                yield Problem(
+                    at,
+                    f"function '{function}' remembers packets on the worker that they come to, and "
+                    "those of one flow would come to several",
+                    f"remove it, or take {function} out of the path",
+                    shown(chain.spread),
+                )
 
 
 def _loops(descriptor: Descriptor) -> Iterator[Problem]:

@@ -10,9 +10,11 @@ Rules, all of them needed by the node (docs/plan.md):
  - a stateful function is shared if its chains are inline, some of their ports have several queues,
    one of their functions rewrites at most, and none is nat64: each worker that runs it has a stage
    of each of these chains, from "handoff", for packets of its flows that other workers received;
+ - a chain with `spread: round-robin` has a stage from "handoff" on every worker, for bursts that
+   others received and dealt out;
  - a chain that outputs lead to is a stage on each worker that runs a function which leads there.
- - with `scale: auto` a queue moves if all its stages are inline and pass functions that remember
-   nothing of packets; chains that their outputs lead to are stages on all workers.
+ - with `scale: auto` a queue moves if all its stages are inline, not dealt out, and pass functions
+   that remember nothing of packets; chains that their outputs lead to are stages on all workers.
 Stages that must share a worker form a group; groups are dealt out to the cores in turn.
 """
 
@@ -48,6 +50,7 @@ class Way:
             "match": self.chain.match.model_dump(exclude_none=True),
             **({} if self.source is None else {"in": self.source}),
             "out": self.sink,
+            **({} if self.chain.spread == "rss" else {"spread": self.chain.spread}),
         }
 
 
@@ -92,6 +95,7 @@ def place(
 ) -> Placement:
     """Decide stages and workers of a checked descriptor; running: the plan that it comes after."""
     shared = _shared(descriptor)
+    in_turn = any(chain.spread != "rss" for chain in descriptor.chains.values())
     groups, stages = _grouped(descriptor, shared)
     keys = list(dict.fromkeys(groups.find(key) for key, _ in stages))
     if running is not None:
@@ -100,9 +104,13 @@ def place(
         worker = _as_before(keys, groups, stages, running)
         used = tuple(cores)
     else:
-        cores, notes = choose_cores(len(keys), descriptor.workers.cores, machine)
+        wanted = max(len(keys), len(descriptor.workers.cores or ()) if in_turn else 0)
+        cores, notes = choose_cores(wanted, descriptor.workers.cores, machine)
         worker = {key: i % len(cores) for i, key in enumerate(keys)}
-        used = tuple(cores[: max(worker.values()) + 1])
+        used = tuple(cores if in_turn else cores[: max(worker.values()) + 1])
+    if in_turn and len(used) == 1:
+        why = "spread: round-robin has nothing to do: there is one worker; give workers: cores"
+        notes = (*notes, why)
     if len(keys) > len(used):
         what = "queues and functions" if _has_pipeline(descriptor) else "queues"
         notes = (*notes, f"{len(keys)} {what} share {len(used)} worker{'s' * (len(used) > 1)}")
@@ -114,7 +122,7 @@ def place(
         for stage in moving:
             stage["moves"] = True
             everywhere += [{**stage, "worker": other} for other in range(len(used))]
-    placed += _handoff_stages(descriptor, placed, shared)
+    placed += _handoff_stages(descriptor, placed, shared, len(used))
     outputs = _output_stages(descriptor, [*placed, *everywhere])
     return Placement((*placed, *outputs), used, notes)
 
@@ -139,7 +147,7 @@ def _grouped(
             for key, stage in _stages(way, queue, queues):
                 if "port" in stage["source"]:
                     groups.join(("queue", way.source, queue), key)
-                for function in _reached(descriptor, stage["path"]):
+                for function in reached(descriptor, stage["path"]):
                     if is_stateful(descriptor.functions[function]) and way.name not in shared:
                         groups.join(("flows", function), key)
                 stages.append((key, stage))
@@ -148,10 +156,12 @@ def _grouped(
 
 def _moves(descriptor: Descriptor, stage: dict[str, Any], placed: Sequence[dict[str, Any]]) -> bool:
     """Return whether other workers may poll a stage's queue as well, whatever chains it has."""
+    dealt = {way.name for way in ways(descriptor) if way.chain.spread != "rss"}
     return "port" in stage["source"] and all(
         "port" in other["sink"]
+        and other["chain"] not in dealt
         and not any(
-            remembers(descriptor.functions[name]) for name in _reached(descriptor, other["path"])
+            remembers(descriptor.functions[name]) for name in reached(descriptor, other["path"])
         )
         for other in placed
         if other["source"] == stage["source"]
@@ -171,7 +181,10 @@ def _scale_notes(
     )
     if not stay:
         return []
-    return [f"scale: auto: packets are remembered or in a pipeline, queues stay: {', '.join(stay)}"]
+    return [
+        "scale: auto: packets are remembered, dealt out or in a pipeline, queues stay: "
+        + ", ".join(stay)
+    ]
 
 
 def _as_before(
@@ -193,16 +206,16 @@ def _as_before(
     return result
 
 
-def _reached(descriptor: Descriptor, path: Sequence[str]) -> dict[str, None]:
+def reached(descriptor: Descriptor, path: Sequence[str]) -> dict[str, None]:
     """Return the functions that packets of a path may come to, outputs followed."""
     result: dict[str, None] = {}
     waiting = list(path)
     while waiting:
         name = waiting.pop(0)
-        if name not in result:
+        if name not in result and name in descriptor.functions:
             result[name] = None
             for chain in outputs_of(descriptor.functions[name]).values():
-                waiting += descriptor.chains[chain].path
+                waiting += descriptor.chains[chain].path if chain in descriptor.chains else []
     return result
 
 
@@ -216,15 +229,15 @@ def _shared(descriptor: Descriptor) -> dict[str, frozenset[str]]:
     single: list[str] = []  # that must be on one worker
     rewriters: dict[str, frozenset[str]] = {}
     for way in ways(descriptor):
-        reached = _reached(descriptor, way.path)
-        keep = [name for name in reached if is_stateful(descriptor.functions[name])]
+        functions = reached(descriptor, way.path)
+        keep = [name for name in functions if is_stateful(descriptor.functions[name])]
         if way.source is None or not keep:
             continue
         stateful[way.name] = keep
         rewriters[way.name] = frozenset(n for n in keep if rewrites(descriptor.functions[n]))
         for name in keep:
             groups.join(("flows", name), ("chain", way.name))
-        translated = any(is_translator(descriptor.functions[name]) for name in reached)
+        translated = any(is_translator(descriptor.functions[name]) for name in functions)
         if way.chain.deployment != "inline" or len(rewriters[way.name]) > 1 or translated:
             single.append(way.name)
     together: dict[tuple[Any, ...], list[str]] = {}
@@ -249,12 +262,15 @@ def _handoff_stages(
     descriptor: Descriptor,
     stages: Sequence[dict[str, Any]],
     shared: dict[str, frozenset[str]],
+    workers_count: int,
 ) -> list[dict[str, Any]]:
-    """Return the stages of shared chains for what other workers received."""
+    """Return the stages of shared chains, and of those dealt out, for what others received."""
     result = []
     for way in ways(descriptor):
         chains = shared.get(way.name, frozenset())
         workers = sorted({stage["worker"] for stage in stages if stage["chain"] in chains})
+        if way.source is not None and way.chain.spread != "rss":
+            workers = list(range(workers_count))
         if len(workers) > 1:
             result += [
                 {

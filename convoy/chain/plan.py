@@ -25,7 +25,8 @@ MEMORY_MB = 1024  # ordinary memory: taken from the system only when touched
 MEMORY_HUGEPAGES_MB = 512
 _NOTHING_MOVES = Problem(
     ("workers", "scale"),
-    "no queue can move: all chains pass functions that remember packets, or are pipelines",
+    "no queue can move: all chains pass functions that remember packets, are dealt out, or are "
+    "pipelines",
     "remove it",
     "'auto'",
 )

@@ -283,6 +283,13 @@ def _of_chain(descriptor: Descriptor, name: str, parts: Mapping[str, str]) -> It
             "remove it, or place all functions inline",
             shown(chain.deployment),
         )
+    if chain.spread != "rss":
+        yield Problem(
+            (*at, "spread"),
+            "a chain with functions placed elsewhere is not dealt out",
+            "remove it, or place all functions inline",
+            shown(chain.spread),
+        )
     if chain.match.nfi is not None:
         yield Problem(
             (*at, "match", "nfi"),

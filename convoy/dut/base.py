@@ -113,6 +113,7 @@ class Ability:
     switches: bool = False  # knows Setup.behind
     changes: bool = False  # knows Running.change
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # values, default first
+    reorders: Mapping[str, str] = field(default_factory=dict)  # options with which it may
 
 
 @dataclass(frozen=True)
@@ -318,6 +319,10 @@ class Device(ABC):
 
         Most ask what turns functions into the device's language.
         """
+
+    def keeps_order(self, setup: Setup) -> bool:
+        """Return whether packets of a flow must leave in the order in which they came."""
+        return all(setup.options.get(key) != value for key, value in self.ability.reorders.items())
 
     def option(self, setup: Setup, key: str) -> str:
         """Return the value of one of its options: the setup's, or the default."""

@@ -10,8 +10,9 @@ than cores, they yield to each other, and the results say so. With the option `c
 packets are aggregated: convoys are taken at the left, and sent from the right and from process to
 process. With `convoys=pack` what comes singly at the left leaves in convoys at the right. With
 `datapath=dpdk` DPDK's library moves the packets of vhost-user ports, not our own code.
-With `idle=yield` and `idle=sleep` a worker without packets does not poll on. With `container=oci`
-each process runs in an OCI container which podman starts.
+With `idle=yield` and `idle=sleep` a worker without packets does not poll on. With
+`spread=round-robin` bursts go to the workers in turn, whatever flows they are of. With
+`container=oci` each process runs in an OCI container which podman starts.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ from typing import Any
 from convoy import __version__
 from convoy.base.yaml_text import Text
 from convoy.chain.flows import Timeouts
-from convoy.chain.functions import FUNCTIONS
+from convoy.chain.functions import FUNCTIONS, remembers
 from convoy.chain.load import check_text
 from convoy.chain.plan import make_plan
 from convoy.client import Client
@@ -58,6 +59,7 @@ NATIVE = "native"
 PACK = "pack"
 POLL = "poll"
 FIXED = "fixed"
+RSS, ROUND_ROBIN = "rss", "round-robin"
 SHARED = "shared"  # the first process's buffers, which all of them map
 VRING, DPDK = "vring", "dpdk"  # who moves packets over vhost-user
 SLOTS = 256  # of a link's rings where its ends share a core: what a worker takes before it yields
@@ -105,6 +107,8 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
             f"way{i}": {"from": come, "to": leave, "path": []}
             for i, (come, leave) in enumerate(ways)
         }
+    for chain in chains.values():
+        chain["spread"] = setup.options.get("spread", RSS)
     return {
         "ports": ports,
         **({"next-hops": next_hops} if next_hops else {}),
@@ -396,8 +400,10 @@ class Convoy(Device):
             "memory": ("1024", "128", "4096"),  # MiB of each process
             "idle": (POLL, "yield", "sleep"),  # what a worker without packets does
             "scale": (FIXED, "auto"),  # queues go to other workers by load
+            "spread": (RSS, ROUND_ROBIN),  # what a worker gets: queues and flows, or bursts in turn
             **container.OPTION,
         },
+        reorders={"spread": ROUND_ROBIN},
     )
 
     def presence(self) -> Presence:
@@ -419,6 +425,15 @@ class Convoy(Device):
             raise InputError("link=veth: give sockets as outer ports")
         if setup.back is not None and setup.deployment == "process":
             raise InputError("processes that hand packets on do it in one direction")
+        if self.option(setup, "spread") == ROUND_ROBIN and setup.deployment != "inline":
+            raise InputError(
+                "spread=round-robin is of functions on one worker (deployment: inline)"
+            )
+        if self.option(setup, "spread") == ROUND_ROBIN and any(
+            remembers(FUNCTIONS[one.type].model_validate({one.type: dict(one.config)}))
+            for one in (*setup.functions, *(setup.back or ()))
+        ):
+            raise InputError("spread=round-robin is of functions that remember no packets")
         if container.wanted(setup) and self.option(setup, "link") == VETH:
             raise InputError("link=veth: containers here have no network; use another link")
         container.check_sockets(setup)

@@ -64,6 +64,7 @@ def as_json(row: Row) -> dict[str, Any]:
         "cpu_us_per_packet": {load: delay.cpu_us_per_packet for load, delay in half.items()},
         "changes_ms": dict(changes.as_json(row)),
         "lost_ratio": {load: delay.lost_ratio for load, delay in half.items()},
+        "reordered_ratio": {load: delay.reordered_ratio for load, delay in half.items()},
         "lost": dict(row.lost),
         "trials": row.trials,
         "invalid_trials": row.invalid,

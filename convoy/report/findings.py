@@ -188,6 +188,17 @@ def _cpu(run: Run, scenario: str) -> Iterator[str]:
         yield f"{_of(run, row)}: CPU time for a packet {each[0]}, {each[-1]}."
 
 
+def _reordered(run: Run, scenario: str) -> Iterator[str]:
+    """Yield where packets came out of order, and how many."""
+    for row in run.of(scenario):
+        for delay in row.delays:
+            if delay.reordered_ratio:
+                yield (
+                    f"{_of(run, row)}, {delay.load}: **{delay.reordered_ratio:.2%}** of the "
+                    "packets came out of order within their flow."
+                )
+
+
 def _stages(run: Run, scenario: str) -> Iterator[str]:
     """Yield what the parts of a packet's way add up to, beside what the tester measured."""
     if run.scenarios[scenario].figure.y != "stages":
@@ -290,7 +301,7 @@ def of_scenario(run: Run, scenario: str) -> list[str]:
     """Return the sentences about one scenario."""
     lines = _compared(run, scenario) + _delays(run, scenario)[:12]
     lines += [*_line_rates(run, scenario), *_cpu(run, scenario), *_stages(run, scenario)]
-    lines += changes.sentences(run, scenario)
+    lines += [*_reordered(run, scenario), *changes.sentences(run, scenario)]
     lines += [*_bare(run, scenario), *_in_convoys(run, scenario), *_noise(run, scenario)]
     lines += sentences(run.served(scenario))
     return lines + _ports(run.of(scenario)) + _failures(run, scenario)

@@ -185,6 +185,7 @@ class Delay:
     stages: tuple[Stage, ...] = ()  # of our node, in the order of a packet's way
     cycles: tuple[float, ...] = ()  # busy TSC ticks for a packet, in each trial: its own counters
     busy_shares: tuple[float, ...] = ()  # the same as a share of one core's, in each trial
+    reordered_ratio: float | None = None  # of those that came: after a later one of their flow
 
     @property
     def cycles_per_packet(self) -> float | None:

@@ -67,6 +67,8 @@ def _delays(trials: Sequence[Trial], reference: Figures) -> tuple[Delay, ...]:
                 merged[value] += count
         offered = sum(total.offered_pkts for total in totals)
         lost = sum(total.lost_pkts for total in totals)
+        received = sum(total.received_pkts for total in totals)
+        reordered = sum(total.reordered_pkts for total in totals)
         result.append(
             Delay(
                 load,
@@ -84,6 +86,7 @@ def _delays(trials: Sequence[Trial], reference: Figures) -> tuple[Delay, ...]:
                 stages_of(group),
                 tuple(t.cost.cycles / t.cost.packets for t in group if t.cost and t.cost.packets),
                 _busy_shares(group),
+                reordered / received if received else None,
             )
         )
     return tuple(result)

@@ -228,6 +228,7 @@ class PacketRun:
                 lambda pps, s: specification("64", pps, s, plain),
                 None if kernel else running.process_times,
                 SMOKE_S if self._settings.profile == SMOKE else LOW_S,
+                run.device.keeps_order(setup),
             )
         self._compared = (known[alike],) if known[alike] else ()
 

@@ -97,6 +97,16 @@ static __rte_noinline void hand_over_shared(const struct cv_handoff *handoff,
 	*burst = part;
 }
 
+uint16_t cv_handoff_in_turn(void *instance, struct cv_view *views, uint8_t *workers, uint16_t n)
+{
+	struct cv_handoff_turn *turn = instance;
+	const uint8_t worker = turn->workers[turn->next];
+
+	turn->next = turn->next + 1u < turn->count ? turn->next + 1 : 0;
+	memset(workers, worker, n);
+	return worker == turn->self ? 0 : n;
+}
+
 void cv_handoff(
 	const struct cv_handoff *handoff, struct cv_path_worker *worker, struct cv_burst *burst)
 {

@@ -6,6 +6,9 @@
 // others over by a ring, one for each pair of workers. A packet is handed over once at most, right
 // after it was classified: what comes by a ring stays. So nobody waits for anybody in a circle.
 //
+// Where nobody keeps flows, a chain's bursts may go to the workers in turn instead: so several share
+// one flow, whose packets may overtake each other.
+//
 // A ring that is full drops (ring_full): a worker that is behind loses packets of its own flows, and
 // does not keep the others from theirs. Packets of a capture wait instead.
 //
@@ -15,6 +18,7 @@
 #define CV_HANDOFF_H
 
 #include "chain/burst.h"
+#include "chain/nf.h"
 #include "chain/ring.h"
 
 struct cv_path_worker;
@@ -30,6 +34,16 @@ struct cv_handoff {
 	uint8_t path; // what the other workers know the path by
 	bool waits; // for room, rather than drop
 };
+
+// Workers that bursts go to in turn; one worker's alone.
+struct cv_handoff_turn {
+	uint8_t workers[CV_WORKERS_MAX];
+	uint8_t count, next, self;
+} __rte_cache_aligned;
+
+// The whole burst is the next worker's, whatever flows it is of. struct cv_handoff's home(), of a
+// struct cv_handoff_turn.
+uint16_t cv_handoff_in_turn(void *turn, struct cv_view *views, uint8_t *workers, uint16_t n);
 
 // Hands over what other workers keep; the rest stays in the burst, in its order.
 void cv_handoff(

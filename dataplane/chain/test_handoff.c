@@ -176,12 +176,52 @@ static void a_full_ring_drops_its_own_alone(void **state)
 	end();
 }
 
+// Of a flow that is one, each worker gets whole bursts, this one as well.
+static void bursts_go_to_workers_in_turn(void **state)
+{
+	static struct cv_handoff_turn turn = {
+		.workers = {0, SELF, 3}, .count = 3, .next = 1, .self = SELF};
+	static const struct cv_handoff in_turn = {
+		.home = cv_handoff_in_turn,
+		.homes = &turn,
+		.to = rings,
+		.self = SELF,
+		.path = CHAIN,
+	};
+	static const uint8_t expected[] = {SELF, 3, 0, SELF, 3, 0};
+	static struct cv_burst burst;
+	const uint8_t homes[16] = {0}; // of one flow
+
+	for (unsigned each = 1; each <= 8; each += 7) {
+		begin(256);
+		for (unsigned i = 0; i < RTE_DIM(expected); i++) {
+			struct cv_buffers buffers;
+			const unsigned to = expected[i];
+			const unsigned n = i % 2 == 0 ? 16 : 1;
+			uint16_t got;
+
+			load(&burst, homes, n, each);
+			cv_handoff(&in_turn, &worker, &burst);
+			assert_int_equal(burst.n, to == SELF ? n : 0);
+			if (to == SELF) {
+				rte_pktmbuf_free_bulk(burst.buffers.buffers, burst.buffers.n);
+				continue;
+			}
+			got = cv_ring_pop(rings[to], &buffers, burst.views, CV_BURST_VIEWS);
+			assert_are(burst.views, got, homes, n, 0, CHAIN);
+			rte_pktmbuf_free_bulk(buffers.buffers, buffers.n);
+		}
+		end();
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_gets_its_own_in_order),
 		cmocka_unit_test(a_buffer_of_one_worker_is_not_copied),
 		cmocka_unit_test(a_full_ring_drops_its_own_alone),
+		cmocka_unit_test(bursts_go_to_workers_in_turn),
 	};
 	int failed;
 

@@ -8,7 +8,7 @@ import pytest
 
 from convoy.errors import InputError
 from convoy.report.compare import compare
-from convoy.report.findings import findings
+from convoy.report.findings import findings, of_scenario
 from convoy.report.packets import Delay
 from convoy.report.rates import expected_pps, rows
 from convoy.report.run_data import Run, read
@@ -111,6 +111,28 @@ def test_a_bound_agrees_with_everything_above_it(tmp_path, one, other, agrees):
     (result,) = compare(*runs)["points"]
     assert result["within_noise"] is agrees
     assert not (result["conclusive"] and (one[1] or other[1]))  # a rise over a bound is none
+
+
+def test_what_came_out_of_order_is_a_share_of_what_came(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.create(plan())
+    folder.write_host(Host())
+    one = point().model_copy(update={"scenario": "x"})
+    for repeat, reordered in enumerate((0, 30)):
+        total = {"offered_pkts": 200, "received_pkts": 100, "reordered_pkts": reordered}
+        folder.append(
+            Trial(
+                point=one.model_copy(update={"repeat": repeat}), purpose="latency",
+                load="1 Mpps", rate_pps=1e6,
+                duration_s=1.0, verdict="passed", commands=(), result=result(total=total),
+            )
+        )  # fmt: skip
+    run = read([folder.path])
+    ((delay,),) = (row.delays for row in run.of("x"))
+    assert delay.reordered_ratio == 0.15
+    sentences = [line for line in of_scenario(run, "x") if "order" in line]
+    assert len(sentences) == 1
+    assert "**15.00%** of the packets came out of order within their flow" in sentences[0]
 
 
 def test_latency_without_a_histogram_is_the_median_of_the_rounds():

@@ -245,6 +245,27 @@ def test_losses_in_each_trial_are_the_device_s():
     assert "may lose packets at low rates" in words
 
 
+def test_who_may_reorder_is_asked_for_all_else():
+    total = PacketCounts(sent_pkts=1000, loss_ratio=0.0, reordered_pkts=7)
+    copied = total.model_copy(update={"duplicated_pkts": 1})
+
+    class Tester:
+        def __init__(self, total):
+            self.total = total
+
+        def trial(self, specification):
+            return TrialResult(ok=True, total=self.total)
+
+    def compared(total, in_order):
+        return compare_counts(Tester(total), "stub", lambda pps, s: {}, in_order=in_order)
+
+    assert compared(total, False) == ""
+    with pytest.raises(ConvoyError, match="7 out of order within their flow"):
+        compared(total, True)
+    with pytest.raises(ConvoyError, match="packets came 1 twice"):
+        compared(copied, False)
+
+
 def _counts(lost, watched, ok=True, runs=()):
     left = list(lost)
 

@@ -91,6 +91,7 @@ chains:
   all: {from: left, to: right, path: [split, rtr], both-ways: true}
   side_1: {to: file_1, path: [pol]}
   tail: {match: {vni: 7}, from: file_1, to: nothing, deployment: pipeline, path: [pol]}
+  dealt: {match: {vni: 8}, from: file_1, to: nothing, spread: round-robin}
 flows: {}
 workers: {cores: [1, 3], idle: sleep}
 memory: {hugepages: never, mb: 300}

@@ -29,6 +29,27 @@ ROWS = [
         "did you mean 'rtr'? functions: br, fw, rtr",
     ),
     (
+        "packets that are remembered, dealt out to workers",
+        "path: [fw, rtr]}",
+        "path: [fw, br], spread: round-robin}",
+        "web.yaml:9: chains.web.spread: 'round-robin': function 'br' remembers packets on the "
+        "worker that they come to, and those of one flow would come to several; remove it, or "
+        "take br out of the path",
+    ),
+    (
+        "a pipeline, dealt out to workers",
+        "path: [fw, rtr]}",
+        "path: [fw, rtr], deployment: pipeline, spread: round-robin}",
+        "web.yaml:9: chains.web.spread: 'round-robin': a pipeline has a worker for each function; "
+        "remove it, or deployment: pipeline",
+    ),
+    (
+        "a way to spread that is none",
+        "path: [fw, rtr]}",
+        "path: [fw, rtr], spread: hash}",
+        "web.yaml:9: chains.web.spread: 'hash': must be one of these; values: round-robin, rss",
+    ),
+    (
         "an unknown type of function",
         "{bridge: {}}",
         "{l3fwd: {}}",
@@ -88,7 +109,7 @@ ROWS = [
         "from: left",
         "form: left",
         "web.yaml:9: chains.web.form: unknown key; did you mean 'from'? "
-        "keys: both-ways, deployment, from, match, path, to",
+        "keys: both-ways, deployment, from, match, path, spread, to",
     ),
     (
         "a missing key",

@@ -73,6 +73,13 @@ chains:
   back: {from: b, to: a, path: [n]}
   translated: {to: b, path: [n]}
 """,
+    "dealt out": """
+ports: {a: {af_packet: x, queues: 2}, b: {null: }}
+functions: {f: {l2fwd: {}}}
+chains:
+  w: {from: a, to: b, path: [f], spread: round-robin}
+  v: {from: b, to: a, path: [f]}
+""",
     "tenants": """
 ports: {a: {null: }, b: {null: }}
 functions: {f: {l2fwd: {mode: swap}}, g: {l2fwd: {}}}
@@ -177,6 +184,13 @@ ROWS = [
         [1, 2, 3],
     ),
     (
+        "one chain is dealt out to all, the other stays where it comes in",
+        "dealt out",
+        4,
+        ["0 a0>f>b", "1 a1>f>b", "2 b0>f>a", *(f"{worker} handoff>f>b" for worker in range(3))],
+        [1, 2, 3],
+    ),
+    (
         "chains that begin at one queue share its worker",
         "tenants",
         4,
@@ -215,6 +229,29 @@ def test_what_convoyd_needs(text, cores):
 
 def test_sharing_is_said():
     assert "3 queues share 2 workers" in plan(PATHS["queues"], 3).notes
+
+
+DEALT = "ports: {a: {null: }, b: {null: }}\nchains: {w: {from: a, to: b, spread: round-robin}}"
+
+
+def test_bursts_are_dealt_out_to_every_worker_that_was_given():
+    made = plan(DEALT, 4, "workers: {cores: [3, 1, 2]}")
+    assert [short(stage) for stage in made.data["stages"]] == [
+        "0 a0>>b", *(f"{worker} handoff>>b" for worker in range(3))
+    ]  # fmt: skip
+    assert [worker["core"] for worker in made.data["workers"]] == [3, 1, 2]
+    assert [chain["spread"] for chain in made.data["chains"]] == ["round-robin"]
+    # By default nothing of it is in a plan.
+    assert not any("spread" in chain for chain in plan(PATHS["wire"], 4).data["chains"])
+
+
+def test_what_is_dealt_out_needs_more_than_one_worker():
+    made = plan(DEALT, 4)
+    assert [short(stage) for stage in made.data["stages"]] == ["0 a0>>b"]
+    notes = [note for note in made.notes if "spread" in note]
+    assert notes == [
+        "spread: round-robin has nothing to do: there is one worker; give workers: cores"
+    ]
 
 
 SCALED = "workers: {scale: auto}"
@@ -263,7 +300,8 @@ chains:
     assert [one["chain"] for one in made.data["stages"] if "moves" in one] == ["z"]
     notes = [note for note in made.notes if "scale" in note]
     assert notes == [
-        "scale: auto: packets are remembered or in a pipeline, queues stay: a (worker 0), "
+        "scale: auto: packets are remembered, dealt out or in a pipeline, queues stay: a "
+        "(worker 0), "
         "c (worker 2)"
     ]
 

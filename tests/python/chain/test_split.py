@@ -253,6 +253,11 @@ REFUSED = [
         ["chains.b.path", "outputs lead here"],
     ),
     (
+        "a chain that is dealt out",
+        document({"a": at("process", L2)}, chain={"spread": "round-robin"}),
+        ["chains.all.spread: 'round-robin'", "is not dealt out"],
+    ),
+    (
         "a pipeline",
         document({"a": at("process", L2)}, chain={"deployment": "pipeline"}),
         ["chains.all.deployment: 'pipeline'", "is no pipeline"],

@@ -65,6 +65,16 @@ REFUSED = [
     ("convoy", setup((), "af_packet", options={"link": "veth"}), "give sockets as outer ports"),
     ("convoy", setup((), "af_packet", options={"datapath": "dpdk"}), "is of vhost-user and memif"),
     ("linux", setup(CHAIN, "af_packet", back=(CHAIN[0],)), "must meet as many functions"),
+    (
+        "convoy",
+        setup(CHAIN, deployment="pipeline", options={"spread": "round-robin"}),
+        "spread=round-robin is of functions on one worker (deployment: inline)",
+    ),
+    (
+        "convoy",
+        setup((functions.bridge(),), options={"spread": "round-robin"}),
+        "spread=round-robin is of functions that remember no packets",
+    ),
     ("convoy", setup(CHAIN, deployment="vm"), "convoy cannot be deployed as vm"),
     ("convoy", setup((), "af_packet", options=OCI), "container=oci: af_packet: give it ports that"),
     (
