@@ -18,6 +18,7 @@ _FOLDERS = {  # of a build
     "bench-frame": "tests/bench",
     "bench-hostile-guest": "tests/bench",
     "bench-hostile-memif": "tests/bench",
+    "bench-latency": "tests/bench",
     "bench-next-hop": "tests/bench",
     "bench-nf": "tests/bench",
     "bench-views": "tests/bench",

@@ -11,6 +11,7 @@ from convoy.report import applications, changes
 from convoy.report.claims import summary
 from convoy.report.findings import findings
 from convoy.report.gains import compared
+from convoy.report.latency_stages import latency_sums
 from convoy.report.ledger.page import Claims
 from convoy.report.row import Row, median
 from convoy.report.run_data import Run
@@ -93,12 +94,21 @@ def document(run: Run, ledger: Claims | None = None) -> dict[str, Any]:
         "ledger": ledger.as_json() if ledger is not None else None,
         "compared": [one.as_json() for name in run.scenarios for one in compared(run, name)],
         "targets": [one.as_json() for name in run.scenarios for one in reached(run, name)],
+        "latency_sums": _latency_sums(run),
         "in_memory": [one.model_dump(mode="json", by_alias=True) for one in run.memory],
         "simulated": [one.model_dump(mode="json", by_alias=True) for one in run.simulated],
         "applications": [applications.as_json(row) for row in run.applications],
         "cannot": [one.as_json() for one in run.cannot],
         "hosts": [host.as_document() for host in run.hosts],
     }
+
+
+def _latency_sums(run: Run) -> list[dict[str, Any]]:
+    return [
+        {"scenario": row.scenario, "setup": row.setup, "run": row.run, "device": row.device,
+         "size": row.size, "load": delay.load, **one.as_json()}
+        for name in run.scenarios for row, delay, one in latency_sums(run, name)
+    ]  # fmt: skip
 
 
 def claims(run: Run) -> list[dict[str, Any]]:

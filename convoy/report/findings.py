@@ -8,6 +8,7 @@ from operator import attrgetter
 from convoy.report import changes
 from convoy.report.applications import sentences
 from convoy.report.gains import bound, gain, pairs
+from convoy.report.latency_stages import latency_sums, timing_costs
 from convoy.report.line_rate import LINE_RATES_GBPS, line_rate_pps
 from convoy.report.noise import Difference, critical, paired
 from convoy.report.rates import expected_pps, host_states
@@ -201,20 +202,14 @@ def _reordered(run: Run, scenario: str) -> Iterator[str]:
 
 def _stages(run: Run, scenario: str) -> Iterator[str]:
     """Yield what the parts of a packet's way add up to, beside what the tester measured."""
-    if run.scenarios[scenario].figure.y != "stages":
-        return
-    for row in run.of(scenario):
-        for delay in row.delays:
-            if not row.contends or not delay.stages or not delay.mean_ns:
-                continue
-            parts = sum(stage.mean_ns for stage in delay.stages)
-            longest = max(delay.stages, key=attrgetter("mean_ns"))
-            yield (
-                f"{_of(run, row)}, {delay.load}: the means "
-                f"of the node's parts add up to **{parts / 1e3:.2f} us**; of the tester, mean "
-                f"{delay.mean_ns / 1e3:.2f} us, median {(delay.quantile(0.5) or 0) / 1e3:.2f} us. "
-                f"The longest part is {longest.where} with {longest.mean_ns / 1e3:.2f} us."
-            )
+    for row, delay, added in latency_sums(run, scenario):
+        longest = max(delay.stages, key=attrgetter("mean_ns"))
+        yield (
+            f"{_of(run, row)}, {delay.load}: {added.text}. The tester's median is "
+            f"{(delay.quantile(0.5) or 0) / 1e3:.2f} us. The longest part is {longest.where} with "
+            f"{longest.mean_ns / 1e3:.2f} us."
+        )
+    yield from (cost.text for cost in timing_costs(run, scenario))
 
 
 def _bare(run: Run, scenario: str) -> Iterator[str]:

@@ -143,6 +143,7 @@ class DelayRound:
     frames: Frames | None = None
     loss_periods: Buckets = ()
     stages: tuple[Stage, ...] = ()
+    mean_ns: float | None = None
 
     def value(self, metric: str) -> float | None:
         """Return latency-p50 or latency-p99 (us), lost or frames (%), or loss-period (packets).

@@ -121,6 +121,7 @@ def _delay_round(trials: Sequence[Trial]) -> DelayRound:
         frames_of(results),
         loss_periods_of(results),
         stages_of(trials),
+        _mean_ns(known),
     )
 
 

@@ -16,7 +16,7 @@ class Memory(BaseModel):
 
     schema_tag: Literal["convoy.bench.memory/2"] = Field(MEMORY_SCHEMA, alias="schema")
     scenario: str
-    what: str  # next-hop, frame, vring, views, crossing
+    what: str  # next-hop, frame, vring, views, crossing, latency
     command: tuple[str, ...]
     result: dict[str, Any]  # each program's own: tests/bench/
 

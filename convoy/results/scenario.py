@@ -273,8 +273,8 @@ class Scenario(_Model):
     flows: int = _field("UDP flows", 1000, ge=1, le=1 << 24)
     figure: Figure = _field("axes of the figures", Figure())
     references: tuple[str, ...] = _field("tables of papers: files of convoy/reference", ())
-    in_memory: tuple[Literal["next-hop", "frame", "vring", "views", "crossing"], ...] = _field(
-        "parts of the path that are measured in memory, without devices", ()
+    in_memory: tuple[Literal["next-hop", "frame", "vring", "views", "crossing", "latency"], ...] = (
+        _field("parts of the path that are measured in memory, without devices", ())
     )
     simulated: tuple[Literal["paper-topologies"], ...] = _field(
         "networks that are simulated, without devices", ()

@@ -81,6 +81,10 @@ int bench_ring_create(
 int bench_pipeline_create(struct bench_subject *subject, const struct bench_tables *tables,
 	int core, struct cv_error *error);
 
+// The path of a path's state, for a worker of its own: packets leave by port 1.
+struct cv_path;
+const struct cv_path *bench_path_of(void *state);
+
 // The burst of a path's state, and the functions with what an earlier stage put into it.
 struct cv_burst;
 struct cv_burst *bench_path_burst(void *state);

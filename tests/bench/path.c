@@ -37,6 +37,14 @@ struct cv_burst *bench_path_burst(void *state)
 	return &path->burst;
 }
 
+const struct cv_path *bench_path_of(void *state)
+{
+	struct bench_path *path = state;
+
+	path->path.out = 1;
+	return &path->path;
+}
+
 void bench_path_continue(void *state)
 {
 	struct bench_path *path = state;
