@@ -3,7 +3,7 @@
 """What a node's work costs, as convoy bench profile measures it: cycles to service times.
 
 An unaggregated packet costs port + its bytes + its function. In a convoy it costs packet +
-its bytes + its function, and each frame costs port + frame on top:
+its bytes + its function, and each convoy that comes and leaves again port + frame on top:
 
     "costs": {"tsc_hz": 2.6e9,
               "port": {"cycles": 200, "cycles_per_byte": 0.1},   a frame in and out again
@@ -12,7 +12,8 @@ its bytes + its function, and each frame costs port + frame on top:
               "aggregating": {"cycles": 90},   optional: a single packet in, and out in a convoy
               "functions": {"router": {"cycles": 20, "aggregated_cycles": 9}, ...}}    its own work
 
-aggregated_cycles, optional, is the work on a packet that came in a convoy.
+aggregated_cycles, optional, is the work on a packet that came in a convoy. What a single packet
+costs more if it leaves as it came (port less aggregating) is what a frame costs to be sent.
 """
 
 import statistics
@@ -71,16 +72,8 @@ class Costs(_Strict):
             return one.aggregated_cycles
         return one.cycles
 
-    def service(self, function: str, convoys: bool, singly: bool = False) -> dict[str, int]:
-        """Return a node's service, in picoseconds, as the network's JSON has it.
-
-        singly: packets come one by one, and leave in convoys.
-        """
-        if convoys and singly and self.aggregating is not None:
-            return {
-                "per_packet_ps": max(1, self._ps(self.aggregating.cycles + self.own(function))),
-                "per_byte_ps": self._ps(self.port.cycles_per_byte),
-            }
+    def service(self, function: str, convoys: bool) -> dict[str, int]:
+        """Return a node's service, in picoseconds, as the network's JSON has it."""
         own = self.own(function, convoys)
         per_byte = self._ps(self.port.cycles_per_byte)
         if not convoys:
@@ -88,17 +81,22 @@ class Costs(_Strict):
                 "per_packet_ps": max(1, self._ps(self.port.cycles + own)),
                 "per_byte_ps": per_byte,
             }
+        port = self.port.cycles
+        sent = max(0.0, port - (port if self.aggregating is None else self.aggregating.cycles))
         return {
             "per_packet_ps": max(1, self._ps(self.packet.cycles + own)),
             "per_byte_ps": per_byte,
-            "per_burst_ps": self._ps(self.port.cycles + self.frame.cycles),
+            "per_frame_ps": self._ps(port + self.frame.cycles - sent),
+            "per_sent_ps": self._ps(sent),
+            "per_single_ps": max(1, self._ps(port - sent + self.own(function))),
         }
 
     def rate_pps(self, function: str, packets: int, packet_bytes: int) -> float:
         """Return the packets per second of a node that is always busy; packets: in a frame."""
         service = self.service(function, convoys=packets > 1)
         each = service["per_packet_ps"] + packet_bytes * service["per_byte_ps"]
-        return PS_PER_S / (each + service.get("per_burst_ps", 0) / packets)
+        frame = service.get("per_frame_ps", 0) + service.get("per_sent_ps", 0)
+        return PS_PER_S / (each + frame / packets)
 
 
 def line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -167,7 +167,9 @@ class QueueAggregation(Model):
         0.0, ge=0, description="a frame that is not full waits so long for more packets; 0: not"
     )
     burst_ns: float | None = Field(
-        None, ge=0, description="work once per burst; default: none, or with like: the profile's"
+        None,
+        ge=0,
+        description="work once per burst; default: none, but with like: the profile's by frame",
     )
 
 

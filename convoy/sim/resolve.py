@@ -69,9 +69,7 @@ def resolve(loaded: Loaded, aggregated: bool = True, seed: int | None = None) ->
     topology = loaded.topology
     build = Building()
     for name, function in topology.functions.items():
-        # What sources send comes one by one; nodes before it may have aggregated the rest.
-        first = all(name not in chain.path[1:] for chain in topology.chains.values())
-        common = _function(function, topology, loaded.base, aggregated, first, build)
+        common = _function(function, topology, loaded.base, aggregated, build)
         build.instances[name] = [
             build.node(title, "function", **common) for title in _titles(name, function.instances)
         ]
@@ -132,10 +130,9 @@ def _function(
     topology: Topology,
     base: Path,
     aggregated: bool,
-    first: bool,
     build: Building,
 ) -> Json:
-    """Return what all instances of a function share. first: it gets what sources send, alone."""
+    """Return what all instances of a function share."""
     chosen = function.aggregation or topology.aggregation
     known = _profile(chosen, topology, base)
     on = aggregated and (chosen.table is not None or chosen.queue is not None)
@@ -148,11 +145,13 @@ def _function(
             )
         build.notes[f"aggregation profile {known.name}: {known.source}"] = None
     if function.like is not None:
-        service |= _measured_service(function, chosen, known, on, first)
+        service |= _measured_service(function, chosen, known, on)
         build.notes[f"costs of functions from profile {known.name}: {known.source}"] = None
     else:
         service["per_packet_ps"] = ps(1e6 / _rate_mpps(function, known, on, build), 1)
     if on and chosen.queue is not None and chosen.queue.burst_ns is not None:
+        for each in ("per_frame_ps", "per_sent_ps", "per_single_ps"):
+            service.pop(each, None)
         service["per_burst_ps"] = round(chosen.queue.burst_ns * 1e3)
     common: Json = {"service": service, "queue_packets": function.queue_packets}
     if on:
@@ -173,7 +172,7 @@ def _rate_mpps(function: Function, known: profile.Profile, on: bool, build: Buil
 
 
 def _measured_service(
-    function: Function, chosen: Aggregation, known: profile.Profile, on: bool, first: bool
+    function: Function, chosen: Aggregation, known: profile.Profile, on: bool
 ) -> Json:
     """Return the service that a function of the profile has. Raises InputError."""
     assert function.like is not None
@@ -188,7 +187,7 @@ def _measured_service(
         raise InputError(
             f"like: {function.like}: costs are per frame, so they need aggregation.queue"
         )
-    return known.costs.service(function.like, on, first)
+    return known.costs.service(function.like, on)
 
 
 def _profile(aggregation: Aggregation, topology: Topology, base: Path) -> profile.Profile:

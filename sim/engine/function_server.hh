@@ -102,8 +102,8 @@ class SlotsServer : public FunctionServer
 	void finish() override;
 
       protected:
-	// since: from when the frame's wait counts, if this packet is its first.
-	void put(Slot &slot, const Packet &packet, uint16_t label, Ps now, Ps since);
+	// since: from when the frame's wait counts, if this packet is its first. Returns that.
+	bool put(Slot &slot, const Packet &packet, uint16_t label, Ps now, Ps since);
 	void emit(Slot &slot, Ps now);
 	void flush_before(Ps until);
 	void advance(Ps until) override;
@@ -136,6 +136,8 @@ class QueueServer final : public SlotsServer
 	struct Waiting {
 		Packet packet;
 		Ps since;
+		uint32_t in_frame; // packets that its frame came with
+		bool first; // of them
 	};
 
 	void singles(Single *first, size_t count) override;
@@ -147,6 +149,7 @@ class QueueServer final : public SlotsServer
 	Ring<Waiting> waiting_;
 	uint64_t serving_ = 0;
 	std::vector<Packet> burst_;
+	Ps sent_ = 0; // when the last burst's frames are sent, too
 };
 
 // The quickest that can do what the node's specification asks for.

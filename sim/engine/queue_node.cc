@@ -2,12 +2,16 @@
 // Copyright 2026 The Convoy authors
 #include "engine/queue_node.hh"
 
+#include <algorithm>
+#include <utility>
+
 namespace sim
 {
 
 QueueNode::QueueNode(const Network &network, uint32_t index, Host &host, NodeCount &count)
-    : spec_(network.nodes[index]), index_(index), host_(host), count_(count), hops_(spec_),
-      routes_(spec_), service_(spec_.service, network.seed, node_stream(index))
+    : spec_(network.nodes[index]), end_(network.duration), index_(index), host_(host),
+      count_(count), hops_(spec_), routes_(spec_),
+      service_(spec_.service, network.seed, node_stream(index))
 {
 	for (auto dst : hops_.slot_dst())
 		slots_.push_back({dst, 0, RateWindow(spec_.aggregation), 0, {}});
@@ -17,17 +21,19 @@ void QueueNode::on_arrival(Ps now, const std::vector<Packet> &packets)
 {
 	count_.received_frames++;
 	count_.received_packets += packets.size();
+	const auto in_frame = static_cast<uint32_t>(packets.size());
+	bool first = true;
 	for (const auto &packet : packets) {
 		if (spec_.queue_packets && queue_.size() + serving_.size() >= spec_.queue_packets) {
 			count_.dropped_packets++;
 			continue;
 		}
-		queue_.push_back({packet, now});
+		queue_.push_back({packet, now, in_frame, std::exchange(first, false)});
 		// A burst begins with all that has arrived; a single packet need not wait.
 		if (serving_.empty() && spec_.aggregation.mode != Aggregation::Mode::queue)
 			start(now);
 	}
-	if (serving_.empty() && !queue_.empty())
+	if (serving_.empty() && !sending_ && !queue_.empty())
 		start(now);
 }
 
@@ -37,10 +43,13 @@ void QueueNode::start(Ps now)
 	size_t take = burst ? spec_.aggregation.burst : 1;
 	work_ = burst ? spec_.service.per_burst : 0;
 	waited_ = 0;
+	begun_ = 0;
 	while (take-- > 0 && !queue_.empty()) {
-		work_ += service_.next(queue_.front().packet.bytes);
-		waited_ += now - queue_.front().since;
-		serving_.push_back(queue_.front().packet);
+		const Waiting &next = queue_.front();
+		work_ += burst ? service_.next(next.packet.bytes, next.in_frame, next.first)
+			       : service_.next(next.packet.bytes);
+		waited_ += now - next.since;
+		serving_.push_back(next.packet);
 		queue_.pop_front();
 	}
 	host_.service_ends_at(index_, now + work_);
@@ -48,18 +57,31 @@ void QueueNode::start(Ps now)
 
 void QueueNode::on_service_end(Ps now)
 {
+	sending_ = !serving_.empty() && end_service(now);
+	if (!sending_ && !queue_.empty())
+		start(now);
+}
+
+// Returns whether frames are still to be sent.
+bool QueueNode::end_service(Ps now)
+{
 	count_.served_packets += serving_.size();
 	count_.busy += work_;
 	count_.waited += static_cast<uint64_t>(waited_);
 	for (const auto &packet : serving_)
 		forward(now, packet);
 	serving_.clear();
-	if (spec_.aggregation.mode == Aggregation::Mode::queue)
-		for (auto &slot : slots_)
-			if (!slot.packets.empty() && slot.flush_at <= now)
-				emit(now, slot);
-	if (!queue_.empty())
-		start(now);
+	if (spec_.aggregation.mode != Aggregation::Mode::queue)
+		return false;
+	for (auto &slot : slots_)
+		if (!slot.packets.empty() && slot.flush_at <= now)
+			emit(now, slot);
+	Ps sent = now + static_cast<Ps>(begun_) * spec_.service.per_sent;
+	if (sent == now)
+		return false;
+	count_.busy += std::min(sent, end_) - now;
+	host_.service_ends_at(index_, sent);
+	return true;
 }
 
 bool QueueNode::fits(const Slot &slot, const Packet &packet) const
@@ -81,6 +103,7 @@ void QueueNode::forward(Ps now, const Packet &packet)
 		batch = slot.rate.count(now);
 	if (!slot.packets.empty() && !fits(slot, packet))
 		emit(now, slot);
+	begun_ += slot.packets.empty();
 	slot.packets.push_back(packet);
 	slot.packets.back().label = pick.label;
 	bool queue = a.mode == Aggregation::Mode::queue; // then frames go when the burst is through

@@ -45,6 +45,8 @@ class QueueNode
 	struct Waiting {
 		Packet packet;
 		Ps since;
+		uint32_t in_frame; // packets that its frame came with
+		bool first; // of them
 	};
 	struct Slot {
 		uint32_t dst;
@@ -55,11 +57,13 @@ class QueueNode
 	};
 
 	void start(Ps now);
+	bool end_service(Ps now);
 	void forward(Ps now, const Packet &packet);
 	void emit(Ps now, Slot &slot);
 	bool fits(const Slot &slot, const Packet &packet) const;
 
 	const Node &spec_;
+	Ps end_;
 	uint32_t index_;
 	Host &host_;
 	NodeCount &count_;
@@ -70,6 +74,8 @@ class QueueNode
 	std::vector<Packet> serving_; // one packet, or a burst
 	Ps work_ = 0; // of what is in service
 	Ps waited_ = 0; // by what is in service, before
+	uint64_t begun_ = 0; // frames, by the burst that is served
+	bool sending_ = false; // a burst is served, and its frames are not all sent
 	std::vector<Slot> slots_;
 };
 

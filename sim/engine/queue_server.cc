@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
+#include <utility>
+
 #include "engine/function_server.hh"
 
 namespace sim
@@ -27,24 +29,25 @@ void QueueServer::arrivals(const Arrival *first, size_t count)
 
 void QueueServer::advance(Ps until)
 {
-	while (!waiting_.empty() && done_ < until)
-		start_burst(done_);
+	while (!waiting_.empty() && sent_ < until)
+		start_burst(sent_);
 	SlotsServer::advance(until);
 }
 
 // A burst begins with all packets of the frame that has come.
 void QueueServer::arrive(Ps now, const Packet *packets, uint32_t count)
 {
-	while (!waiting_.empty() && done_ <= now)
-		start_burst(done_);
+	while (!waiting_.empty() && sent_ <= now)
+		start_burst(sent_);
 	uint64_t serving = done_ > now ? serving_ : 0;
+	bool first = true;
 	for (const Packet *p = packets; p < packets + count; p++) {
 		if (spec_.queue_packets && waiting_.size() + serving >= spec_.queue_packets)
 			count_.dropped_packets++;
 		else
-			waiting_.push({*p, now});
+			waiting_.push({*p, now, count, std::exchange(first, false)});
 	}
-	if (done_ <= now && !waiting_.empty())
+	if (sent_ <= now && !waiting_.empty())
 		start_burst(now);
 }
 
@@ -55,12 +58,13 @@ void QueueServer::start_burst(Ps start)
 	burst_.clear();
 	Ps since = 0;
 	for (uint64_t i = 0; i < serving_; i++) {
-		burst_.push_back(waiting_.front().packet);
-		since += start - waiting_.front().since;
-		work += service_.next(burst_.back().bytes);
+		const Waiting &next = waiting_.front();
+		burst_.push_back(next.packet);
+		since += start - next.since;
+		work += service_.next(next.packet.bytes, next.in_frame, next.first);
 		waiting_.pop();
 	}
-	done_ = start + work;
+	done_ = sent_ = start + work;
 	if (done_ >= end_) {
 		count_.held_packets += serving_;
 		return;
@@ -71,11 +75,13 @@ void QueueServer::start_burst(Ps start)
 	flush_before(done_ + 1);
 	for (const auto &packet : burst_) {
 		auto pick = hops_.pick(packet);
-		put(slots_[pick.slot], packet, pick.label, done_, start);
+		if (put(slots_[pick.slot], packet, pick.label, done_, start))
+			sent_ += spec_.service.per_sent;
 	}
 	for (auto &slot : slots_)
 		if (slot.flush_at <= done_)
 			emit(slot, done_);
+	count_.busy += std::min(sent_, end_) - done_;
 }
 
 } // namespace sim

@@ -20,18 +20,20 @@ void SlotsServer::finish()
 }
 
 // A packet that does not fit any more sends the others on their way first.
-void SlotsServer::put(Slot &slot, const Packet &packet, uint16_t label, Ps now, Ps since)
+bool SlotsServer::put(Slot &slot, const Packet &packet, uint16_t label, Ps now, Ps since)
 {
 	uint32_t more = embedded_bytes(aggregation_, packet.bytes);
 	if (slot.held != 0 && (slot.bytes + more > max_frame_bytes(aggregation_) ||
 				      slot.held >= aggregation_.max_packets))
 		emit(slot, now);
-	if (slot.held == 0) {
+	bool begins = slot.held == 0;
+	if (begins) {
 		slot.flush_at = since + aggregation_.flush;
 		next_flush_ = std::min(next_flush_, slot.flush_at);
 	}
 	slot.packets[slot.held++] = relabelled(packet, label);
 	slot.bytes += more;
+	return begins;
 }
 
 void SlotsServer::emit(Slot &slot, Ps now)

@@ -168,6 +168,9 @@ Node read_node(const Object &json)
 		service.get("per_packet_ps", node.service.per_packet);
 		service.get("per_byte_ps", node.service.per_byte);
 		service.get("per_burst_ps", node.service.per_burst);
+		service.get("per_frame_ps", node.service.per_frame);
+		service.get("per_sent_ps", node.service.per_sent);
+		service.get("per_single_ps", node.service.per_single);
 	});
 	json.inside("aggregation", [&](const Object &aggregation) {
 		read_aggregation(aggregation, node.aggregation);

@@ -58,7 +58,8 @@ void check_node(const Network &network, uint32_t index)
 	if (node.service.per_packet < 1)
 		refuse("node", node.name,
 			"the service time must be at least 1 ps: is its rate zero?");
-	if (node.service.per_byte < 0 || node.service.per_burst < 0)
+	const Service &s = node.service;
+	if (std::min({s.per_byte, s.per_burst, s.per_frame, s.per_sent, s.per_single}) < 0)
 		refuse("node", node.name, "service times must not be negative");
 	if (node.kind != NodeKind::fabric && node.next_hops.empty() && node.kind != NodeKind::sink)
 		refuse("node", node.name, "has no next hop; only a sink may end a chain");

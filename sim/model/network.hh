@@ -61,7 +61,10 @@ struct Service {
 	ServiceKind kind = ServiceKind::fixed;
 	Ps per_packet = 1;
 	Ps per_byte = 0;
-	Ps per_burst = 0; // only with Aggregation::Mode::queue: paid once per burst
+	// Only with Aggregation::Mode::queue: once per burst; for each frame of several packets
+	// that comes; for each that leaves; and of a packet that comes by itself, in place of
+	// per_packet and per_frame (0: these).
+	Ps per_burst = 0, per_frame = 0, per_sent = 0, per_single = 0;
 };
 
 struct BatchStep {

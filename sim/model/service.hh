@@ -23,13 +23,25 @@ class ServiceTime
 	// Drawn once per packet, in the order they are served; at least 1 ps.
 	Ps next(uint32_t bytes)
 	{
-		Ps part = service_->per_packet;
+		return next(bytes, service_->per_packet);
+	}
+
+	// Of a packet whose frame came with it, as the first or not.
+	Ps next(uint32_t bytes, uint32_t in_frame, bool first)
+	{
+		if (in_frame == 1 && service_->per_single)
+			return next(bytes, service_->per_single);
+		return next(bytes) + (first ? service_->per_frame : 0);
+	}
+
+      private:
+	Ps next(uint32_t bytes, Ps part)
+	{
 		if (service_->kind == ServiceKind::exponential)
 			part = std::max<Ps>(1, random_.exponential(static_cast<double>(part)));
 		return part + static_cast<Ps>(bytes) * service_->per_byte;
 	}
 
-      private:
 	const Service *service_;
 	Random random_;
 };

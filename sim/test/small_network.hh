@@ -144,6 +144,9 @@ class RandomNetwork
 			a.mode = Aggregation::Mode::queue;
 			a.burst = static_cast<uint32_t>(pick(1, 40));
 			node.service.per_burst = pick(0, 4) * 50000;
+			node.service.per_frame = pick(0, 4) * 50000;
+			node.service.per_sent = pick(0, 4) * 50000;
+			node.service.per_single = pick(0, 8) * 50000;
 			a.flush = maybe() ? 0 : pick(1, 40) * 50000;
 			break;
 		default:

@@ -154,6 +154,89 @@ void line_that_waits(void **)
 	}
 }
 
+// Three packets at once, each a frame: the first is a burst, the other two are the next one, which
+// leaves as one. A frame that comes costs 50 ns on top of its packet's 100, one that leaves 30.
+void frames_of_a_burst_cost_each(void **)
+{
+	Network network = line_network();
+	network.nodes[0].aggregation.mode = Aggregation::Mode::queue;
+	network.nodes[0].service.per_frame = 50 * 1000;
+	network.nodes[0].service.per_sent = 30 * 1000;
+	network.sources.push_back(network.sources[0]);
+	network.sources.push_back(network.sources[0]);
+	for (const auto &engine : engines) {
+		Result result = engine.run(network, {});
+		assert_int_equal(result.nodes[0].served_packets, 30);
+		assert_int_equal(result.nodes[0].sent_frames, 20);
+		assert_int_equal(result.nodes[0].busy, 10 * (150 + 300 + 2 * 30) * 1000);
+		check_conservation(network, result);
+	}
+}
+
+// What comes while frames are sent is one burst: five packets come in the 350 ns that the first
+// takes, 250 of them to send it.
+void packets_wait_while_frames_are_sent(void **)
+{
+	Network network = line_network();
+	network.nodes[0].aggregation.mode = Aggregation::Mode::queue;
+	network.nodes[0].service.per_sent = 250 * 1000;
+	network.sources[0].gap = 2 * 1000 * 1000;
+	network.sources.push_back(network.sources[0]);
+	network.sources[1].gap = 60 * 1000;
+	network.duration = 360 * 1000;
+	for (const auto &engine : engines) {
+		Result result = engine.run(network, {});
+		assert_int_equal(result.nodes[0].served_packets, 1);
+		assert_int_equal(result.nodes[0].busy, 350 * 1000);
+		check_conservation(network, result);
+	}
+}
+
+// A frame of two comes every 2 us and goes to two. Packets that come by themselves cost otherwise.
+void frames_that_come_and_leave_cost_each(void **)
+{
+	Network network = line_network();
+	network.nodes.push_back(network.nodes[0]); // gets the pairs
+	network.nodes.push_back(network.nodes[1]);
+	network.nodes[2].name = "g";
+	network.nodes[3].name = "sink2";
+	network.nodes[0].next_hops = {{0, Policy::round_robin, {{2, 0, 1}}}};
+	network.nodes[0].routes = {{2, {0}}};
+	auto &pairs = network.nodes[0].aggregation;
+	pairs.mode = Aggregation::Mode::table;
+	pairs.steps = {{0, 2}};
+	pairs.window = ps_per_s;
+	pairs.flush = 5 * 1000 * 1000;
+	network.nodes[2].aggregation.mode = Aggregation::Mode::queue;
+	network.nodes[2].service.per_frame = 50 * 1000;
+	network.nodes[2].service.per_sent = 20 * 1000;
+	network.nodes[2].service.per_single = 70 * 1000;
+	network.nodes[2].next_hops = {{0, Policy::round_robin, {{1, 0, 1}, {3, 0, 1}}}};
+	network.nodes[2].routes = {{1, {1}}, {3, {2}}};
+	network.links[0].to = 2;
+	network.links.push_back(network.links[0]);
+	network.links.push_back(network.links[0]);
+	network.links[1].from = network.links[2].from = 2;
+	network.links[1].to = 1;
+	network.links[2].to = 3;
+	check_network(network);
+	for (const auto &engine : engines) {
+		Result result = engine.run(network, {});
+		// The last pair is still served at the end.
+		assert_int_equal(result.nodes[2].received_frames, 5);
+		assert_int_equal(result.nodes[2].sent_frames, 8);
+		assert_int_equal(result.nodes[2].busy, 4 * (2 * 100 + 50 + 2 * 20) * 1000);
+		check_conservation(network, result);
+	}
+	pairs.steps = {{0, 1}};
+	for (const auto &engine : engines) {
+		Result result = engine.run(network, {});
+		assert_int_equal(result.nodes[2].sent_frames, result.nodes[2].served_packets);
+		assert_int_equal(
+			result.nodes[2].busy, result.nodes[2].served_packets * (70 + 20) * 1000);
+	}
+}
+
 // The next packet is served exactly when the flush is due: the flush comes first.
 void line_flushed_on_the_dot(void **)
 {
@@ -318,6 +401,9 @@ int main()
 		cmocka_unit_test(line_flushed),
 		cmocka_unit_test(line_that_waits),
 		cmocka_unit_test(line_flushed_on_the_dot),
+		cmocka_unit_test(frames_of_a_burst_cost_each),
+		cmocka_unit_test(packets_wait_while_frames_are_sent),
+		cmocka_unit_test(frames_that_come_and_leave_cost_each),
 		cmocka_unit_test(line_with_full_queue),
 		cmocka_unit_test(cycle_needs_events),
 		cmocka_unit_test(random_networks_agree),

@@ -8,7 +8,7 @@ import pytest
 
 from convoy.errors import InputError
 from convoy.sim import profile
-from convoy.sim.costs import fit, line
+from convoy.sim.costs import Cycles, fit, line
 from convoy.sim.engine import run
 from convoy.sim.load import loads
 from convoy.sim.resolve import resolve
@@ -20,6 +20,7 @@ COSTS = fit(
     {"router": 20.0},
     {n: 40 / n + 8 for n in (1, 2, 8, 22)},
 )
+AGGREGATING = COSTS.model_copy(update={"aggregating": Cycles(cycles=150)})
 
 TEXT = """\
 profile: mine.json
@@ -68,22 +69,55 @@ def test_services_and_rates():
     assert COSTS.service("router", convoys=True) == {
         "per_packet_ps": 28_000,
         "per_byte_ps": 100,
-        "per_burst_ps": 240_000,
+        "per_frame_ps": 240_000,
+        "per_sent_ps": 0,
+        "per_single_ps": 220_000,
     }
+    # A packet that leaves in company costs 150: 50 are to send a frame, of a convoy's 240, too.
+    service = AGGREGATING.service("router", convoys=True)
+    each = [service[f"per_{one}_ps"] for one in ("packet", "frame", "sent", "single")]
+    assert each == [28_000, 190_000, 50_000, 170_000]
+    assert AGGREGATING.rate_pps("router", 22, 64) == COSTS.rate_pps("router", 22, 64)
     assert COSTS.rate_pps("router", 1, 64) == pytest.approx(1e9 / 226.4)
     assert COSTS.rate_pps("router", 22, 64) == pytest.approx(1e9 / (34.4 + 240 / 22))
     with pytest.raises(InputError, match="the profile has router"):
         COSTS.service("ids", convoys=True)
 
 
-@pytest.mark.parametrize(("aggregated", "busy_ns"), [(False, 226.4), (True, 274.4)])
-def test_a_topology_uses_them_and_says_so(tmp_path, aggregated, busy_ns):
-    """100 packets that never meet: alone, or each a burst of one."""
-    (tmp_path / "mine.json").write_text(document())
+@pytest.mark.parametrize("aggregated", [False, True])
+def test_a_topology_uses_them_and_says_so(tmp_path, aggregated):
+    """100 packets that never meet cost the same, whether others would share their frames or not."""
+    (tmp_path / "mine.json").write_text(document(costs=AGGREGATING.model_dump()))
     network = resolve(loads(TEXT, tmp_path), aggregated)
     assert any("costs of functions from profile mine: a test" in note for note in network.notes)
     node = run(network.data)["nodes"][0]
-    assert node["busy_share"] * 1e6 / node["served_packets"] == pytest.approx(busy_ns, rel=0.001)
+    assert node["busy_share"] * 1e6 / node["served_packets"] == pytest.approx(226.4, rel=0.001)
+
+
+def test_packets_and_frames_that_are_served_together_cost_each(tmp_path):
+    """More than two nodes can take: bursts of 32 packets, which become frames of 23 and 9."""
+    (tmp_path / "mine.json").write_text(document(costs=AGGREGATING.model_dump()))
+    text = TEXT.replace("mpps: 0.1", "mpps: 10").replace("path: [rtr]", "path: [rtr, second]")
+    text = text.replace(
+        "like: router}",
+        "like: router, queue-packets: 99}\n  second: {like: router, queue-packets: 999}",
+    )
+    first, second = run(resolve(loads(text, tmp_path), True).data)["nodes"][:2]
+    assert first["dropped_packets"] > 0
+    each = [one["busy_share"] * 1e6 / one["served_packets"] for one in (first, second)]
+    assert each == pytest.approx([176.4 + 50 * 2 / 32, 34.4 + (190 + 50) * 2 / 32], rel=0.02)
+
+
+def test_a_work_of_a_topologys_own_replaces_that_of_frames(tmp_path):
+    (tmp_path / "mine.json").write_text(document())
+    text = TEXT.replace("burst: 32", "burst: 32, burst-ns: 500")
+    service = resolve(loads(text, tmp_path), True).data["nodes"][0]["service"]
+    assert service == {
+        "kind": "fixed",
+        "per_packet_ps": 28_000,
+        "per_byte_ps": 100,
+        "per_burst_ps": 500_000,
+    }
 
 
 @pytest.mark.parametrize(
@@ -111,7 +145,7 @@ def test_one_profile_serves_tables_and_queues(tmp_path):
     (tmp_path / "mine.json").write_text(document(points=points))
     by_queue = resolve(loads(TEXT, tmp_path)).data["nodes"][0]
     assert by_queue["aggregation"]["mode"] == "queue"
-    assert by_queue["service"]["per_burst_ps"] == 240_000
+    assert by_queue["service"]["per_frame_ps"] == 240_000
     text = TEXT.replace("queue: {burst: 32}", "table: {window-ms: 0.1}")
     text = text.replace("{like: router}", "{}").replace("mpps: 0.1", "mpps: 2.5")
     network = resolve(loads(text, tmp_path))
