@@ -4,15 +4,14 @@
 
 import csv
 import io
-import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from convoy.advise.choose import HEADROOM
-from convoy.advise.predict import Planned
+from convoy.advise.fit import Missing
+from convoy.advise.predict import Planned, plan
 from convoy.base.problem import shown
 from convoy.base.yaml_text import read
 from convoy.errors import InputError
@@ -20,6 +19,7 @@ from convoy.errors import InputError
 DAY_MIN = 24 * 60
 MPPS_MAX = 1e6
 BYTES_MAX = 1 << 20
+WAYS = 5  # the best ones for the peak, of which a day is made
 IDLE_SHARE = 0.05  # of its core, that a worker with `idle: sleep` takes without packets
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
 _EXAMPLE = "write a time and Mpps on each line, as 06:30,2.5"
@@ -159,21 +159,23 @@ def read_day(path: Path) -> tuple[Period, ...]:
     return _yaml(path) if path.suffix in (".yaml", ".yml") else _csv(path)
 
 
-def _step(way: Planned, period: Period) -> Step:
-    cores, load = 0, 0.0
-    for node in way.nodes:
-        mine = max(1, math.ceil(period.rate_pps / (node.rate_pps * HEADROOM)))
-        cores += mine
-        load = max(load, period.rate_pps / (node.rate_pps * mine))
-    return Step(period, cores, load)
+def _day(way: Planned, periods: Iterable[Period]) -> Day | None:
+    """Return a way over a day, in each period with what its load makes of it; None: not known."""
+    steps = []
+    for period in periods:
+        one = plan(way.model, way.way, way.size, period.rate_pps)
+        if isinstance(one, Missing):
+            return None
+        steps.append(Step(period, one.cores, one.narrowest.busy))
+    return Day(way, tuple(steps))
 
 
-def over(ways: Iterable[Planned], periods: Iterable[Period]) -> Day:
-    """Return the way that takes the fewest core-hours over a day, and what it takes when."""
+def over(ways: Sequence[Planned], periods: Iterable[Period]) -> Day | None:
+    """Return which of the best ways takes the fewest core-hours; None: of none all is known."""
     some = tuple(periods)
-    days = [Day(way, tuple(_step(way, period) for period in some)) for way in ways]
+    days = [day for way in ways[:WAYS] if (day := _day(way, some)) is not None]
 
     def order(day: Day) -> tuple[float, int, float]:
-        return day.core_hours, len(day.way.nodes), -day.way.narrowest.rate_pps
+        return day.core_hours, len(day.way.nodes), day.way.narrowest.busy
 
-    return min(days, key=order)
+    return min(days, key=order, default=None)

@@ -9,7 +9,8 @@ from typing import Any
 from convoy.advise.choose import HEADROOM
 from convoy.advise.day import IDLE_SHARE, Day
 from convoy.advise.fit import Basis
-from convoy.advise.predict import Node, Planned
+from convoy.advise.predict import Planned
+from convoy.advise.servers import Node
 
 ROWS_SHOWN = 4
 WAYS_SHOWN = 5
@@ -53,15 +54,21 @@ def _limit(node: Node) -> str:
 
 def _rate(one: Planned) -> str:
     node = one.narrowest
-    share = one.load_pps / (node.rate_pps * node.cores)
     where = (
         f"{cores(node.cores)} of its slowest server" if len(one.nodes) > 1 else cores(node.cores)
     )
     each = " a core" if node.cores > 1 else ""
+    frames = ""
+    if one.way.fills:
+        many = ", ".join(f"{each.chain.packets:.3g}" for each in one.nodes[1:])
+        frames = (
+            f"; frames between have {many} packets under it, and these cores carry "
+            f"{mpps(one.limit_pps)} Mpps at most"
+        )
     return (
         f"{mpps(node.rate_pps)} Mpps{each} at {one.model.kind.basis}, "
         f"{interval(node.low_pps, node.high_pps, one.error)}; "
-        f"the load is {share:.0%} of {where}"
+        f"the load is {node.busy:.0%} of {where}{frames}"
     )
 
 
@@ -70,6 +77,8 @@ def _latency(one: Planned) -> str:
     if not loads:
         return "not measured"
     cables = ", without the cables" if len(one.nodes) > 1 else ""
+    if one.way.wait_us:
+        cables += f" and up to {one.way.wait_us:g} us of waiting at each server but the last"
     return "; ".join(
         f"median {ns / 1e3:.1f} us at {load}, give or take {error:.0%}{cables}"
         for load, ns, error in loads
@@ -117,7 +126,9 @@ def document(one: Planned) -> dict[str, Any]:
         "device": one.model.kind.device,
         "cores": one.cores,
         "cores_measured": not one.scaled,
-        "load": one.load_pps / (one.narrowest.rate_pps * one.narrowest.cores),
+        "load": one.narrowest.busy,
+        "limit_pps": round(one.limit_pps),
+        "wait_us": one.way.wait_us,
         "latency": [
             {"load": load, "p50_ns": round(ns, 1), "error": round(error, 4)}
             for load, ns, error in one.latency()
@@ -132,9 +143,10 @@ def _server(node: Node) -> dict[str, Any]:
     return {
         "functions": node.chain.functions,
         "form": node.chain.form,
-        "packets": node.chain.packets,
+        "packets": round(node.chain.packets, 3),
         "link": node.chain.link,
         "cores": node.cores,
+        "load": round(node.busy, 4),
         "rate_pps": round(node.rate_pps),
         "interval_pps": [round(node.low_pps), round(node.high_pps)] if known else None,
         "cycles": round(prediction.cycles, 2),

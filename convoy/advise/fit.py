@@ -11,8 +11,8 @@ statistics: that is not estimable) is refused, with what is missing.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,7 +151,7 @@ class Fit:
             if block.rows
         ]
 
-    def packets(self, size: int, chain: Chain) -> tuple[int, int] | None:
+    def packets(self, size: int, chain: Chain) -> tuple[float, float] | None:
         """Return the fewest and most packets that were measured in a convoy; None: none."""
         near = [system.rows for system in self._block(chain).near(size)]
         if not near:
@@ -162,7 +162,7 @@ class Fit:
     def most_packets(self, size: int) -> int:
         """Return the most packets that were measured in a convoy at a size; 1: no convoys."""
         near = self._blocks[True].near(size)
-        return min((max(row.chain.packets for row in one.rows) for one in near), default=1)
+        return int(min((max(row.chain.packets for row in one.rows) for one in near), default=1))
 
     def predict(self, chain: Chain, size: int) -> Prediction | Missing:
         """Return what a packet of a chain costs at a frame size, or why that is not known."""
@@ -180,7 +180,9 @@ class Fit:
         if len(known) == 1:
             return known[0]
         low, high = (system.size for system in near)
-        return _mix(known[0], known[1], (size - low) / (high - low))
+        weight = (size - low) / (high - low)
+        between = mixed([(known[0], 1 - weight), (known[1], weight)])
+        return replace(between, error=max(one.error for one in known))
 
     def _at(self, chain: Chain, system: _System, block: "_Block") -> Prediction | Missing:
         costs, beyond = with_levels(unknowns(chain), system.levels)
@@ -261,19 +263,22 @@ class _Block:
         return math.expm1(half) if half < 1 else math.inf
 
 
-def _mix(low: Prediction, high: Prediction, weight: float) -> Prediction:
-    mix: Callable[[float, float], float] = lambda a, b: a * (1 - weight) + b * weight  # noqa: E731
+def mixed(some: Sequence[tuple[Prediction, float]]) -> Prediction:
+    """Return what packets cost of which so many (a share, all together 1) cost so much."""
+    cycles = sum(weight * one.cycles for one, weight in some)
     parts: dict[str, float] = {}
-    for one, share in ((low, 1 - weight), (high, weight)):
-        for name, cycles in one.parts:
-            parts[name] = parts.get(name, 0.0) + share * cycles
-    basis = [Basis(one.row, one.share * (1 - weight)) for one in low.basis]
-    basis += [Basis(one.row, one.share * weight) for one in high.basis]
+    shares: dict[Measured, float] = {}
+    for one, weight in some:
+        for name, each in one.parts:
+            parts[name] = parts.get(name, 0.0) + weight * each
+        for row in one.basis:
+            shares[row.row] = shares.get(row.row, 0.0) + weight * row.share
+    basis = [Basis(row, share) for row, share in shares.items()]
     basis.sort(key=lambda one: -abs(one.share))
     return Prediction(
-        mix(low.cycles, high.cycles),
-        max(low.error, high.error),
-        low.sizes + high.sizes,
+        cycles,
+        sum(abs(weight) * one.cycles * one.error for one, weight in some if weight) / cycles,
+        tuple(sorted({size for one, _ in some for size in one.sizes})),
         tuple(basis),
-        tuple(parts.items()) if low.parts and high.parts else (),
+        tuple(parts.items()) if all(one.parts for one, _ in some) else (),
     )

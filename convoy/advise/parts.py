@@ -47,7 +47,7 @@ class Chain:
 
     parts: tuple[Part, ...]
     form: Form = PLAIN
-    packets: int = 1  # in a convoy that comes
+    packets: float = 1  # in a frame that comes, on the mean
     link: str = ""  # between a process for each function; empty: one process
     flows: int | None = None
 
@@ -64,7 +64,7 @@ class Chain:
     def __str__(self) -> str:
         """Return it as people read it."""
         path = " → ".join(self.functions) or "no function"
-        form = f"convoys of {self.packets}" if self.form == CONVOYS else self.form
+        form = f"convoys of {self.packets:g}" if self.form == CONVOYS else self.form
         return f"{path}, {form}" + (f", a process each, {self.link}" if self.link else "")
 
 
@@ -108,7 +108,7 @@ def unknowns(chain: Chain) -> dict[Unknown, float]:
             if shares:
                 add(f"{LOOK_UP}{where}", level=chain.flows)
     if chain.crossings:
-        form = f"convoys of {chain.packets}" if aggregated else chain.form
+        form = f"convoys of {chain.packets:g}" if aggregated else chain.form
         add(f"crossing {chain.link}, {form}")
         if chain.crossings > 1:
             add(f"further crossing {chain.link}, {form}", chain.crossings - 1)

@@ -4,34 +4,21 @@
 
 Searched are, for each device: all functions in one process; a process for each, by each kind of
 link that was measured; and servers with the chain cut between them, packets plain or in convoys on
-the way. A way is offered only where the rows determine each of its costs.
+the way, which may wait. A way is offered only where the rows determine each of its costs.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from convoy.advise.choose import HEADROOM
-from convoy.advise.fit import Missing, Prediction
+from convoy.advise.fit import Missing
 from convoy.advise.model import Latency, Model
 from convoy.advise.parts import AGGREGATED, CONVOYS, PLAIN, Chain, Part, names
+from convoy.advise.servers import Node, Way, full, limit_pps, placed
 from convoy.advise.traffic import Traffic
 
 SERVERS_MAX = 3
-FCS, MTU, ETHER, OUTER, LENGTH = 4, 1500, 14, 32, 2  # of a convoy frame over IPv4
-
-
-@dataclass(frozen=True)
-class Node:
-    """A server with some of the chain's functions."""
-
-    chain: Chain
-    prediction: Prediction
-    rate_pps: float  # of one core
-    low_pps: float
-    high_pps: float
-    cores: int
+WAITS_US = (0.0, 5.0, 20.0)
 
 
 @dataclass(frozen=True)
@@ -39,6 +26,8 @@ class Planned:
     """A way to run a chain, as it is expected to do."""
 
     model: Model
+    way: Way
+    size: int
     nodes: tuple[Node, ...]
     load_pps: float
 
@@ -55,12 +44,17 @@ class Planned:
     @property
     def narrowest(self) -> Node:
         """Return the server that limits the chain."""
-        return min(self.nodes, key=lambda node: node.rate_pps * node.cores)
+        return max(self.nodes, key=lambda node: node.busy)
 
     @property
     def error(self) -> float:
         """Return half of the interval, a share, of the server that limits it."""
         return self.narrowest.prediction.error
+
+    @property
+    def limit_pps(self) -> float:
+        """Return what these cores carry, the busiest of them with no time to spare."""
+        return limit_pps(self.model, self.way, self.size, self.nodes, self.load_pps)
 
     def latency(self) -> list[tuple[str, float, float]]:
         """Return loads with the median latency, in ns, and half of its interval, a share."""
@@ -78,36 +72,15 @@ class Planned:
                 return str(self.model.kind)
             how = f"a process for each function, joined by {link}" if link else "one process"
             return f"{self.model.kind}, {how}"
-        between = "in full convoys" if self.nodes[-1].chain.form == CONVOYS else "one by one"
+        between = "one by one" if self.way.chains[-1].form == PLAIN else "in convoys"
+        waits = f", waiting {self.way.wait_us:g} us at most" if self.way.wait_us else ""
         cut = " | ".join(names(node.chain.parts) for node in self.nodes)
-        return f"{self.model.kind}, {len(self.nodes)} servers ({cut}), packets {between} between"
+        servers = f"{len(self.nodes)} servers ({cut})"
+        return f"{self.model.kind}, {servers}, packets {between} between{waits}"
 
 
 def _latency(line: Latency, node: Node) -> float:
     return line.at(node.prediction.cycles, node.chain.crossings)
-
-
-def fits(size: int) -> int:
-    """Return how many packets of a size (with FCS) share a convoy frame of MTU 1500."""
-    return max(1, (MTU - OUTER) // (size - FCS + LENGTH))
-
-
-def _node(model: Model, chain: Chain, traffic: Traffic) -> Node | Missing:
-    size = int(traffic.size)
-    if chain.form == CONVOYS:
-        many = model.fit.packets(size, chain)
-        if many is None or not many[0] <= chain.packets <= many[1]:
-            there = f"measured from {many[0]} to {many[1]}" if many else "none were measured"
-            return Missing(f"convoys of {chain.packets} at {size} B: {there}")
-    result = model.fit.predict(chain, size)
-    if isinstance(result, Missing):
-        return result
-    rate = model.rate_pps(chain, result.cycles)
-    cores = max(1, math.ceil(traffic.rate_pps / (rate * HEADROOM)))
-    if chain.link and cores > 1:
-        return Missing(f"{cores} cores; processes were measured on one")
-    low, high = rate / (1 + result.error), rate * (1 + result.error)
-    return Node(chain, result, rate, low, high, cores)
 
 
 def _links(model: Model) -> list[str]:
@@ -122,46 +95,61 @@ def _cuts(parts: Sequence[Part]) -> Iterator[tuple[tuple[Part, ...], ...]]:
 
 
 def _ways(model: Model, parts: tuple[Part, ...], traffic: Traffic, flows: int | None
-          ) -> Iterator[tuple[Chain, ...]]:  # fmt: skip
+          ) -> Iterator[Way]:  # fmt: skip
     form, packets = (CONVOYS, traffic.convoys) if traffic.convoys > 1 else (PLAIN, 1)
-    yield (Chain(parts, form, packets, "", flows),)
+    yield Way((Chain(parts, form, packets, "", flows),))
     if len(parts) > 1:
         for link in _links(model):
-            yield (Chain(parts, form, packets, link, flows),)
-    most = model.fit.most_packets(int(traffic.size))
-    full = min(fits(int(traffic.size)), most)  # what was measured, if frames were not full
+            yield Way((Chain(parts, form, packets, link, flows),))
     for cut in _cuts(parts):
-        yield tuple(Chain(some, form, packets, "", flows) for some in cut)
-        if form == PLAIN and full > 1:
-            first = Chain(cut[0], AGGREGATED, 1, "", flows)
-            yield (first, *(Chain(some, CONVOYS, full, "", flows) for some in cut[1:]))
+        yield Way(tuple(Chain(some, form, packets, "", flows) for some in cut))
+        if form == PLAIN and full(model.fit, int(traffic.size)) > 1:
+            yield from (
+                Way(tuple(Chain(some, AGGREGATED, 1, "", flows) for some in cut), wait_us)
+                for wait_us in WAITS_US
+            )
+
+
+def plan(model: Model, way: Way, size: int, load_pps: float) -> Planned | Missing:
+    """Return a way with the cores that a load asks for."""
+    nodes = placed(model, way, size, load_pps)
+    return nodes if isinstance(nodes, Missing) else Planned(model, way, size, nodes, load_pps)
 
 
 def plans(
     models: Sequence[Model], parts: tuple[Part, ...], traffic: Traffic, flows: int | None
 ) -> tuple[tuple[Planned, ...], tuple[str, ...]]:
-    """Return the ways that are expected to carry a load, the best first, and why others are not."""
+    """Return the ways that are expected to carry a load, the best first, and why others are not.
+
+    A way that waits is one of them where no way with the same cut and less of a wait has as few
+    cores.
+    """
     if not traffic.size.isdigit():
         return (), (f"{traffic.size}: predictions are of frames of one size",)
-    result, why = [], []
+    result: list[Planned] = []
+    why: list[str] = []
     for model in models:
         for way in _ways(model, parts, traffic, flows):
-            nodes = []
-            for chain in way:
-                node = _node(model, chain, traffic)
-                if isinstance(node, Missing):
-                    if len(way) == 1:
-                        how = f", {chain.link}" if chain.link else ""
-                        why.append(f"{model.kind}{how}: {node.why}")
-                    break
-                nodes.append(node)
-            else:
-                result.append(Planned(model, tuple(nodes), traffic.rate_pps))
+            one = plan(model, way, int(traffic.size), traffic.rate_pps)
+            if isinstance(one, Missing):
+                if len(way.chains) == 1:
+                    link = way.chains[0].link
+                    how = f", {link}" if link else ""
+                    why.append(f"{model.kind}{how}: {one.why}")
+            elif not way.wait_us or not _spared(one, result):
+                result.append(one)
     result.sort(key=_order)
     return tuple(result), tuple(why)
 
 
-def _order(one: Planned) -> tuple[int, int, float]:
-    # Of as many cores: fewer servers, then the one whose cores are the least loaded.
-    narrowest = one.narrowest
-    return one.cores, len(one.nodes), -narrowest.rate_pps * narrowest.cores
+def _spared(one: Planned, others: Sequence[Planned]) -> bool:
+    """Return whether one's wait can be spared."""
+    return any(
+        other.way.chains == one.way.chains and other.model is one.model and other.cores <= one.cores
+        for other in others
+    )
+
+
+def _order(one: Planned) -> tuple[int, int, float, float]:
+    # Of as many cores: fewer servers, less of a wait, the one whose cores are the least loaded.
+    return one.cores, len(one.nodes), one.way.wait_us, one.narrowest.busy

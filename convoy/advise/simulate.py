@@ -8,9 +8,11 @@ from typing import Any
 import yaml
 
 from convoy.advise.fit import Fit, Prediction
+from convoy.advise.frames import BURST
 from convoy.advise.model import Model
 from convoy.advise.parts import AGGREGATED, CONVOYS, Chain, Part, unknowns
-from convoy.advise.predict import Planned, fits
+from convoy.advise.predict import Planned
+from convoy.advise.servers import fits, full
 from convoy.advise.traffic import Traffic
 from convoy.errors import ConvoyError, InputError
 from convoy.sim.costs import Costs, Cycles, Own, Port, line
@@ -18,7 +20,7 @@ from convoy.sim.costs import Costs, Cycles, Own, Port, line
 Document = dict[str, Any]
 FAT_TREE_K = 16
 HOSTS = FAT_TREE_K**3 // 4  # 1,024
-NAME_MAX = 60
+NAME_MAX = 31  # of a stage
 PACKETS_MAX = 1e6  # in one simulated run: seconds of the engine for networks with cycles
 HEADER = """\
 # Advice of `convoy advise`, as the simulator reads it:
@@ -51,7 +53,7 @@ def _own(fit: Fit, parts: tuple[Part, ...], size: int, flows: int | None) -> Own
     plain = less_ports(Chain(parts, flows=flows))
     if plain is None:
         return None
-    packets = min(fits(size), fit.most_packets(size))
+    packets = full(fit, size)
     aggregated = less_ports(Chain(parts, CONVOYS, packets, flows=flows)) if packets > 1 else None
     return Own(cycles=plain, aggregated_cycles=aggregated)
 
@@ -132,8 +134,8 @@ def profile_document(model: Model, costs: Costs, name: str, source: str, size: i
 
 
 def function_name(parts: Sequence[Part]) -> str:
-    """Return the name that functions in one process have in a topology."""
-    return "-".join(part.function for part in parts)[:NAME_MAX].rstrip("-") or "none"
+    """Return the name that functions in one process have in a profile."""
+    return "-".join(part.function for part in parts) or "none"
 
 
 def _behind(before: int, wanted: int) -> int:
@@ -161,17 +163,26 @@ def instances_of(way: Planned) -> list[int]:
 
 def topology(way: Planned, traffic: Traffic, name: str) -> Document:
     """Return an advised way on a fat tree of 1,024 hosts, one core each. Raises InputError."""
+    if traffic.convoys > 1:
+        raise InputError(
+            "--simulate: sources of the simulator send packets one by one; give --traffic without "
+            f"'in convoys of {traffic.convoys}'"
+        )
     instances = instances_of(way)
     if sum(instances) > HOSTS:
         raise InputError(
             f"--simulate: {sum(instances)} cores, and the fat tree has {HOSTS} hosts of one core "
             "each; give a lower rate"
         )
-    stages = [(f"s{i}-{function_name(node.chain.parts)}" if len(way.nodes) > 1
-               else function_name(node.chain.parts), node)
-              for i, node in enumerate(way.nodes, 1)]  # fmt: skip
+    stages = []
+    for i, node in enumerate(way.nodes, 1):
+        server = f"s{i}-" if len(way.nodes) > 1 else ""
+        title = f"{server}{function_name(node.chain.parts)}"[:NAME_MAX].rstrip("-")
+        stages.append((title, node))
     first, last = instances[0], instances[-1]
-    convoys = any(node.chain.form != "plain" for node in way.nodes)
+    queue = {"burst": BURST}
+    frames = {"frames": {"max-packets": max(2, full(way.model.fit, way.size))}}
+    waits = {"aggregation": {"queue": queue | {"wait-us": way.way.wait_us}} | frames}
     duration = min(0.01, PACKETS_MAX / way.load_pps)
     return {
         "title": f"{name}: {way}"[:200],
@@ -192,6 +203,7 @@ def topology(way: Planned, traffic: Traffic, name: str) -> Document:
                 "instances": count,
                 "queue-packets": 1024,
                 "next-hop": "hash",
+                **(waits if way.way.wait_us and stage != stages[-1][0] else {}),
             }
             for (stage, node), count in zip(stages, instances, strict=True)
         },
@@ -204,7 +216,7 @@ def topology(way: Planned, traffic: Traffic, name: str) -> Document:
                 "spread": "tree",
             }
         },
-        "aggregation": {"queue": {"burst": 64}} if convoys else {"none": {}},
+        "aggregation": {"queue": queue} | frames if way.way.fills else {"none": {}},
         "links": {"gbps": 100, "delay-us": 1, "queue-frames": 1000},
         "fabric": {"fat-tree": {"k": FAT_TREE_K, "place": "spread"}},
         "simulate": {"duration-s": float(f"{duration:.3g}")},

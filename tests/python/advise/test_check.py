@@ -18,7 +18,8 @@ from convoy.advise.choose import advise
 from convoy.advise.fit import Fit
 from convoy.advise.model import Kind, Model, models
 from convoy.advise.parts import AGGREGATED, CONVOYS, Chain, Part
-from convoy.advise.predict import fits, plans
+from convoy.advise.predict import plan, plans
+from convoy.advise.servers import fits
 from convoy.advise.traffic import Traffic
 from convoy.cli.advise import ChainAdvice, chain_lines
 from convoy.errors import InputError
@@ -138,6 +139,34 @@ def test_ways_that_were_not_measured_are_searched_and_the_fewest_cores_win():
     ways, _ = plans([MODEL], WEB[:2], Traffic(2e6, "64"), None)
     forms = [[node.chain.form for node in one.nodes] for one in ways]
     assert [AGGREGATED, CONVOYS] in forms
+
+
+def test_frames_are_as_full_as_the_load_makes_them():
+    def ways(mpps):
+        options, _ = plans([MODEL], WEB[:2], Traffic(mpps * 1e6, "64"), None)
+        return {one.way.wait_us: one for one in options if one.way.fills}
+
+    few, many = ways(2), ways(100)
+    assert list(few) == [0.0]  # a wait would save no core
+    assert few[0.0].nodes[1].chain.packets < 1.01
+    assert few[0.0].nodes[0].prediction.cycles == pytest.approx(
+        true_cycles(Chain(WEB[:1]), 64), rel=0.01
+    )  # packets leave alone, as they came
+    assert 1.2 < many[0.0].nodes[1].chain.packets < 2
+    # With a wait they are full, and cost what full ones cost.
+    assert many[5.0].nodes[1].chain.packets == pytest.approx(22, rel=1e-3)
+    assert many[5.0].nodes[1].prediction.cycles == pytest.approx(
+        true_cycles(Chain(WEB[1:2], CONVOYS, 22), 64), rel=0.01
+    )
+    assert many[5.0].cores < many[0.0].cores
+    assert list(many) == [5.0, 0.0]  # 20 us would save no more
+    assert many[5.0].limit_pps * 0.8 >= 100e6
+    text = "\n".join(expected.lines(list(many.values()), ()))
+    assert "packets in convoys between, waiting 5 us at most: at least 6 cores" in text
+    assert "frames between have 22 packets" in text
+    # The same way, under less of a load, has emptier frames.
+    fewer = plan(MODEL, many[0.0].way, 64, 40e6)
+    assert fewer.nodes[1].prediction.cycles > many[0.0].nodes[1].prediction.cycles
 
 
 def test_a_load_of_many_cores_is_a_lower_bound():

@@ -10,10 +10,12 @@ import pytest
 import yaml
 
 from advise.test_check import MODEL, TSC_HZ, WEB
-from advise.test_fit import ONE_BY_ONE, TRUTH, rows
+from advise.test_fit import ONE_BY_ONE, TRUTH, parts, rows
 from convoy.advise import simulate
 from convoy.advise.fit import Fit
-from convoy.advise.predict import plans
+from convoy.advise.parts import AGGREGATED, PLAIN, Chain
+from convoy.advise.predict import plan, plans
+from convoy.advise.servers import Way, loaded
 from convoy.advise.traffic import Traffic
 from convoy.errors import ConvoyError, InputError
 from convoy.sim import profile
@@ -21,6 +23,8 @@ from convoy.sim.engine import run
 from convoy.sim.load import loads, open_topology
 from convoy.sim.resolve import resolve
 
+# Its last server needs several cores for each of the first.
+HEAVY = parts("l2fwd", "router", "firewall", "router", "firewall", "router", "router")
 COSTS = simulate.costs_of(MODEL, 64, simulate.functions_of(MODEL.fit))
 
 
@@ -80,6 +84,59 @@ def test_ways_carry_the_load_on_a_fat_tree_of_1024_hosts(tmp_path):
             busy = sum(node["busy_share"] for node in functions) / len(functions)
             load = way.load_pps / (way.nodes[0].rate_pps * way.cores)
             assert busy == pytest.approx(load, rel=0.05)
+
+
+def cut(*servers, form=AGGREGATED, wait_us=0.0):
+    return Way(tuple(Chain(some, form) for some in servers), wait_us)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        cut(WEB[:1], WEB[1:2], form=PLAIN),
+        cut(WEB[:1], WEB[1:2]),
+        cut(WEB[:1], WEB[1:2], wait_us=5.0),
+        cut(HEAVY[:1], HEAVY[1:]),  # each core feeds two
+        cut(WEB[:1], WEB[1:2], WEB[:1]),
+    ],
+    ids=["plain", "fills", "waits", "feeds two", "three servers"],
+)
+def test_what_advice_says_is_carried_is_and_no_more(tmp_path, way):
+    """Each core is as busy as said, and nothing is lost, up to the limit."""
+    chains = {simulate.function_name(one.parts): (one.parts, None) for one in way.chains}
+    costs = simulate.costs_of(MODEL, 64, {"none": ((), None)} | chains)
+    made = simulate.profile_document(MODEL, costs, "advice", "a test", 64)
+    (tmp_path / "profile.json").write_text(json.dumps(made))
+    planned = plan(MODEL, way, 64, 40e6)
+    counts = simulate.instances_of(planned)
+    planned = replace(planned, nodes=loaded(MODEL, way, 64, 40e6, counts))
+    for load in (0.3, 0.6, 0.9, 1.1):
+        given = replace(planned, load_pps=load * planned.limit_pps)
+        document = simulate.topology(given, Traffic(given.load_pps, "64"), "web")
+        del document["fabric"]  # 1,024 hosts, of which few have work
+        document["simulate"]["duration-s"] = 0.0015
+        result = run(resolve(loads(yaml.safe_dump(document), tmp_path)).data)
+        nodes = [node for node in result["nodes"] if node["kind"] == "function"]
+        assert (sum(node["dropped_packets"] for node in nodes) > 0) == (load > 1)
+        for server in loaded(MODEL, way, 64, given.load_pps, counts) if load < 1 else ():
+            mine, nodes = nodes[: server.cores], nodes[server.cores :]
+            busy = sum(node["busy_share"] for node in mine) / len(mine)
+            assert busy == pytest.approx(server.busy, rel=0.03), load
+
+
+def test_ways_with_long_names_and_waits_are_read(tmp_path):
+    planned = plan(MODEL, cut(HEAVY[:1], HEAVY[1:], wait_us=5.0), 64, 40e6)
+    document = simulate.topology(planned, Traffic(40e6, "64"), "web")
+    first, last = loads(yaml.safe_dump(document), tmp_path).topology.functions.values()
+    assert first.aggregation.queue.wait_us == 5
+    assert last.aggregation is None  # the topology's, which waits for nothing
+
+
+def test_the_simulators_sources_send_no_convoys():
+    traffic = Traffic(2e6, "64", 8)
+    ways, _ = plans([MODEL], WEB[:2], traffic, None)
+    with pytest.raises(InputError, match="--traffic without 'in convoys of 8'"):
+        simulate.topology(ways[0], traffic, "web")
 
 
 def test_instances_are_fed_evenly_by_the_fewest_hosts(tmp_path):
