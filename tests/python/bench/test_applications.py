@@ -86,7 +86,7 @@ def test_what_comes_back_meets_the_mirrored_function():
     assert any(line.startswith("table=0,") and "tp_dst=80" in line for line in rules)
     assert any(line.startswith("table=2,") and "tp_src=80" in line for line in rules)
     assert rules[-1] == "table=3,priority=1,in_port=2,actions=output:1"
-    text = script(there, back=back)
+    text = script(there, back=back).text
     assert 'iifname "right" ip saddr 198.19.0.1/32 meta l4proto 6 th sport 80 accept' in text
     with pytest.raises(InputError, match="same kind"):
         script(there, back=both_ways("router", 15)[1])

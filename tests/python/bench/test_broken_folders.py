@@ -204,7 +204,8 @@ def test_a_csv_cell_is_never_a_formula(kept, begin):
         (("bench", "run", "{empty}"), "x.yaml:1: empty; begin with title: (see scenarios/)"),
         (
             ("bench", "run", "{sizes}"),
-            "y.yaml:6: sizes[0]: 32: must be 64 to 1518 (bytes with FCS), imix or facebook-like",
+            "y.yaml:6: sizes[0]: 32: must be 64 to 1518 (bytes with FCS), imix, "
+            "facebook-like or {capture: FILE}",
         ),
         (("bench", "resume", "{kept}/logs"), "logs/plan.yaml: No such file or directory"),
     ],

@@ -33,7 +33,7 @@ def compared(monkeypatch):
     def output(tester, what, *rest):
         calls.append(("bytes", what))
 
-    def counts(tester, what, traffic, times, seconds):
+    def counts(tester, what, traffic, times, seconds, in_order):
         calls.append(("counts" if times else "counts, in the kernel", what))
         return "may lose packets" if "firewall" in what else ""
 
