@@ -60,7 +60,7 @@ class _Summary:
         for (scenario, setup, name), (ratio, size, sign) in least.items():
             if size != SMALL:
                 cell, where = Cell(ratio, f"{sign}{ratio:.2f}"), f"{scenario}: {setup}, {name}"
-                self.add(f"the least at any size: {size} B", "x", cell, where)
+                self.add(f"the least at any size: {size_name(size)}", "x", cell, where)
 
     def saturation(self) -> None:
         """How much more each takes, in a second and in a second of CPU time."""
@@ -74,7 +74,7 @@ class _Summary:
             ):
                 result = saturation_gain(row, plain, name)
                 if result is not None:
-                    self.add(f"{what}, {row.size} B", "x", spread(result), where, claim)
+                    self.add(f"{what}, {size_name(row.size)}", "x", spread(result), where, claim)
 
     def compared(self) -> None:
         """How many times as much setups take as those that the scenario sets them over."""

@@ -65,7 +65,9 @@ class DeviceRun:
         if self.applications:
             return f"{self.scenario}: {self.name}, {self.setup}, {', '.join(self.applications)}"
         speed = f" at {self.cpu_speed:.0%}" if self.cpu_speed != 1 else ""
-        sizes = f", {', '.join(self.sizes)} B" if self.sizes else ""
+        bytes_ = [size for size in self.sizes if size.isdigit()]
+        others = [size for size in self.sizes if not size.isdigit()]
+        sizes = (f", {', '.join(bytes_)} B" if bytes_ else "") + "".join(f", {o}" for o in others)
         again = " repeated" if self.again else ""
         return f"{self.scenario}: {self.name}, {self.setup}{speed}{sizes}{again}"
 
