@@ -211,3 +211,8 @@ WORKLOADS: dict[str, Callable[[int], Function]] = {
 }
 # Of these, those that remember flows: their traffic comes from INSIDE, and answers come back.
 STATEFUL = ("stateful", "nat")
+# Of these, those that make packets longer, or take that back: full ones have no room for it.
+GROWING = (
+    "nat64", "to-ipv6", "to-ipv4", "vpn", "seal", "unseal", "seal-aggfrag", "unseal-aggfrag",
+    "nsh_encap", "srv6_encap",
+)  # fmt: skip

@@ -14,7 +14,7 @@ from convoy import reference
 from convoy.base.problem import Loc, Problem, known, shown
 from convoy.dut.base import Device
 from convoy.dut.devices import DEVICES
-from convoy.dut.functions import STATEFUL, WORKLOADS
+from convoy.dut.functions import GROWING, STATEFUL, WORKLOADS
 from convoy.dut.variants import variant
 from convoy.errors import InputError, first_problem
 from convoy.results.scenario import (
@@ -120,6 +120,9 @@ def _captures(scenario: Scenario) -> Iterator[Problem]:
         at: Loc = ("setups", setup)
         if set(spec.functions) & set(STATEFUL):
             yield Problem((*at, "functions"), "stateful functions are measured with made packets",
+                          "remove the captures from sizes, or this setup")  # fmt: skip
+        if set(spec.functions) & set(GROWING):
+            yield Problem((*at, "functions"), "a capture's full packets have no room to grow in",
                           "remove the captures from sizes, or this setup")  # fmt: skip
         if spec.queues > 1:
             yield Problem((*at, "queues"), "a capture is sent by one queue",

@@ -233,6 +233,8 @@ WRONG = [
     ("{sizes: [{capture: web.pcap}", "{sizes: [{capture: none.pcap}",
      "10: quick.sizes[0].capture: 'none.pcap': there is no", "pcap"),
     ("[router], convoys: 22", "[nat], flows: 9", "7: setups.router.functions: stateful", "remove"),
+    ("[router], convoys: 22", "[to-ipv6, to-ipv4]", "7: setups.router.functions: a capture's full",
+     "remove"),
     ("[router], convoys: 22", "[router], queues: 2", "7: setups.router.queues: 2: ", "remove"),
 ]  # fmt: skip
 
