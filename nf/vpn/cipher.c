@@ -91,16 +91,20 @@ static CV_INLINE void run_one(
 }
 
 #ifdef CV_HAVE_GCM_ROWS
-// How many packets from here on, up to four, are better off together. They take as long as four of the longest
-// of them: two that have more than two rows would take longer than one by one.
-static CV_INLINE unsigned count_together(const struct cv_cipher_packet *packet, uint16_t n)
+// How many packets from here on are better off in rows. Four take as long as four of the longest of them: two
+// that have more than two rows would take longer than one by one.
+static CV_INLINE unsigned count_short(const struct cv_cipher_packet *packet, uint16_t n)
 {
-	uint32_t most = 0;
-	unsigned count = 0;
+	unsigned count = 0, rest;
 
-	for (; count < RTE_MIN(n, 4u) && packet[count].len <= CV_GCM_ROWS_MAX; count++)
-		most = RTE_MAX(most, packet[count].len);
-	return count > 2 || most <= 112 ? count : 0;
+	while (count < n && packet[count].len <= CV_GCM_ROWS_MAX)
+		count++;
+	rest = count % 4;
+	if (rest == 1 || rest == 2)
+		for (unsigned i = count - rest; i < count; i++)
+			if (packet[i].len > 112)
+				return count - rest;
+	return count;
 }
 #endif
 
@@ -112,7 +116,7 @@ void cv_cipher_run_many(const struct cv_cipher *cipher, const struct cv_cipher_p
 	while (i < n) {
 #ifdef CV_HAVE_GCM_ROWS
 		const unsigned count =
-			cipher->rows.rounds == 0 ? 0 : count_together(&packet[i], n - i);
+			cipher->rows.rounds == 0 ? 0 : count_short(&packet[i], n - i);
 
 		if (CV_LIKELY(count > 0)) {
 			cv_gcm_rows_run(&cipher->rows, cipher->schedule.expanded_keys,

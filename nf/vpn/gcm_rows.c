@@ -218,11 +218,20 @@ static CV_INLINE void run(const struct cv_gcm_rows *rows, const uint8_t *expande
 		_mm_storeu_si128((__m128i *)of[i]->tag, _mm_xor_si128(tag[i], last[i]));
 }
 
+static CV_INLINE void run_all(const struct cv_gcm_rows *rows, const uint8_t *expanded,
+	bool encrypts, const struct cv_cipher_packet *packet, unsigned n, uint32_t with_len)
+{
+	for (; n >= AT_ONCE; n -= AT_ONCE, packet += AT_ONCE)
+		run(rows, expanded, encrypts, packet, AT_ONCE, with_len);
+	if (n > 0)
+		run(rows, expanded, encrypts, packet, n, with_len);
+}
+
 void cv_gcm_rows_run(const struct cv_gcm_rows *rows, const uint8_t *expanded, bool encrypts,
 	const struct cv_cipher_packet *packet, unsigned n, uint32_t with_len)
 {
 	if (encrypts)
-		run(rows, expanded, true, packet, n, with_len);
+		run_all(rows, expanded, true, packet, n, with_len);
 	else
-		run(rows, expanded, false, packet, n, with_len);
+		run_all(rows, expanded, false, packet, n, with_len);
 }

@@ -28,8 +28,8 @@ struct cv_gcm_rows {
 // Makes powers of an expanded key, as FIPS 197 has it, of so many rounds.
 void cv_gcm_rows_make(struct cv_gcm_rows *rows, const uint8_t *expanded, unsigned rounds);
 
-// Encrypts or decrypts up to four packets, of 1 to CV_GCM_ROWS_MAX bytes each. All else is as
-// cv_cipher_run_many() has it.
+// Encrypts or decrypts n packets, of 1 to CV_GCM_ROWS_MAX bytes each. All else is as cv_cipher_run_many()
+// has it.
 void cv_gcm_rows_run(const struct cv_gcm_rows *rows, const uint8_t *expanded, bool encrypts,
 	const struct cv_cipher_packet *packet, unsigned n, uint32_t with_len);
 
