@@ -42,8 +42,7 @@ static bool has_room(
 	const uint8_t *begin = buffer->buf_addr;
 	const uint8_t *packet = cv_view_packet(view);
 
-	return rte_mbuf_refcnt_read(buffer) == 1 && RTE_MBUF_DIRECT(buffer) &&
-	       buffer->nb_segs == 1 && packet - begin >= front &&
+	return cv_nf_is_own(buffer) && packet - begin >= front &&
 	       begin + buffer->buf_len - (packet + cv_view_packet_len(view)) >= back;
 }
 
@@ -93,7 +92,8 @@ static struct rte_mbuf *make_room(
 	else
 		rte_pktmbuf_free(worker->moved[at]);
 	worker->moved[at] = copy;
-	worker->resized = true;
+	worker->nf.alone = NULL;
+	worker->nf.resized = true;
 	return copy;
 }
 
@@ -144,76 +144,42 @@ static void resized(struct cv_path_worker *worker, const struct cv_view *view,
 	} else {
 		cv_buffer_set(buffer, cv_view_packet(view), cv_view_packet_len(view));
 	}
-	worker->resized = true;
+	worker->nf.resized = true;
 }
 
 // The buffer of a packet that is alone in it, with nothing hidden before it, as most are. NULL: any other.
 static CV_INLINE struct rte_mbuf *own_buffer(
-	const struct cv_path_worker *worker, const struct cv_view *view)
+	const struct cv_nf_worker *worker, const struct cv_view *view)
 {
-	const struct cv_burst *burst = worker->burst;
-
-	if (burst == NULL || burst->buffers.n != burst->n || worker->moved_count != 0 ||
-		view->before != 0)
-		return NULL;
-	assert(view - burst->views < burst->n);
-	return burst->buffers.buffers[view - burst->views];
+	return worker->alone == NULL || view->before != 0 ? NULL
+							  : worker->alone[view - worker->first];
 }
 
-// The same, if it has so much room on either side. NULL: it takes the long way.
-static CV_INLINE struct rte_mbuf *own_room(const struct cv_path_worker *worker,
-	const struct cv_view *view, uint16_t front, uint16_t back)
+uint8_t *cv_nf_enclose_any(
+	struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t front, uint16_t back)
 {
-	struct rte_mbuf *buffer = own_buffer(worker, view);
-
-	return buffer != NULL && view->len + front + back <= UINT16_MAX &&
-			       has_room(buffer, view, front, back)
-		       ? buffer
-		       : NULL;
-}
-
-static CV_NOINLINE bool grow_any(
-	struct cv_path_worker *worker, struct cv_view *view, uint16_t front, uint16_t back)
-{
+	struct cv_path_worker *worker = path_worker(nf_worker);
 	struct rte_mbuf *buffer = make_room(worker, view, front, back);
 
 	if (buffer == NULL)
-		return false;
+		return NULL;
 	memmove(cv_view_packet(view) - front, cv_view_packet(view), view->before);
 	view->data -= front;
 	view->len += front + back;
 	resized(worker, view, buffer, false, front + back);
-	return true;
-}
-
-static CV_INLINE bool grow(
-	struct cv_path_worker *worker, struct cv_view *view, uint16_t front, uint16_t back)
-{
-	struct rte_mbuf *buffer = own_room(worker, view, front, back);
-
-	if (CV_UNLIKELY(buffer == NULL))
-		return grow_any(worker, view, front, back);
-	view->data -= front;
-	view->len += front + back;
-	cv_buffer_set(buffer, view->data, view->len);
-	worker->resized = true;
-	return true;
+	return view->data;
 }
 
 uint8_t *cv_nf_prepend(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes)
 {
-	return grow(path_worker(worker), view, bytes, 0) ? view->data : NULL;
+	return cv_nf_enclose(worker, view, bytes, 0);
 }
 
 uint8_t *cv_nf_append(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes)
 {
-	return grow(path_worker(worker), view, 0, bytes) ? view->data + view->len - bytes : NULL;
-}
+	uint8_t *data = cv_nf_enclose(worker, view, 0, bytes);
 
-uint8_t *cv_nf_enclose(
-	struct cv_nf_worker *worker, struct cv_view *view, uint16_t front, uint16_t back)
-{
-	return grow(path_worker(worker), view, front, back) ? view->data : NULL;
+	return data == NULL ? NULL : data + view->len - bytes;
 }
 
 static CV_NOINLINE void shrink_any(
@@ -236,14 +202,14 @@ static CV_INLINE bool shrink(
 
 	if (worker->burst == NULL || view->len < front + back + CV_ETHER_LEN)
 		return false;
-	buffer = own_buffer(worker, view);
+	buffer = own_buffer(&worker->nf, view);
 	if (CV_UNLIKELY(buffer == NULL)) {
 		shrink_any(worker, view, front, back);
 		return true;
 	}
 	cv_view_set(view, view->data + front, (uint16_t)(view->len - front - back));
 	cv_buffer_set(buffer, view->data, view->len);
-	worker->resized = true;
+	worker->nf.resized = true;
 	return true;
 }
 
@@ -270,7 +236,7 @@ bool cv_nf_hide(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t b
 	view->len -= bytes;
 	view->before += (uint8_t)bytes;
 	cv_view_parse(view);
-	path_worker(nf_worker)->resized = true; // as far as functions see
+	nf_worker->resized = true; // as far as functions see
 	return true;
 }
 
@@ -280,7 +246,7 @@ void cv_nf_show(struct cv_nf_worker *nf_worker, struct cv_view *view)
 	view->data -= view->before;
 	view->before = 0;
 	cv_view_parse(view);
-	path_worker(nf_worker)->resized = true;
+	nf_worker->resized = true;
 }
 
 // Puts a packet at the end of those that wait. step: of a path, to go on with.

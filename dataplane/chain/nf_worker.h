@@ -13,9 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_mbuf.h>
+
+#include "packet/compiler.h"
 #include "packet/view.h"
 
-struct rte_mbuf;
 struct cv_path;
 
 // Where a packet goes that a function makes, or gives back.
@@ -38,7 +40,18 @@ struct cv_held {
 struct cv_nf_worker {
 	unsigned index; // less than the environment's workers
 	uint64_t now; // TSC ticks, when the burst came to the function
+	// For cv_nf_enclose(): the burst's first packet, and the buffers of all, where each is alone in its
+	// own and none was copied out; NULL: it is not so.
+	const struct cv_view *first;
+	struct rte_mbuf *const *alone;
+	bool resized; // some packet of the burst is not as long as it was
 };
+
+// Whether a buffer is one packet's, whole, in memory of its own.
+static CV_INLINE bool cv_nf_is_own(const struct rte_mbuf *buffer)
+{
+	return rte_mbuf_refcnt_read(buffer) == 1 && RTE_MBUF_DIRECT(buffer) && buffer->nb_segs == 1;
+}
 
 // Makes room for so many bytes before, or behind, a packet. Returns where it begins, or where the new
 // bytes do; NULL: there is no room or no buffer, and nothing has changed. A packet that shares a
@@ -47,9 +60,30 @@ struct cv_nf_worker {
 uint8_t *cv_nf_prepend(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes);
 uint8_t *cv_nf_append(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes);
 
-// Both at once, or neither. Returns where the packet begins now, or NULL.
-uint8_t *cv_nf_enclose(
+// Both at once, or neither. Returns where the packet begins now, or NULL. Inline where the packet is
+// alone in its buffer and that has room, as nearly always.
+uint8_t *cv_nf_enclose_any(
 	struct cv_nf_worker *worker, struct cv_view *view, uint16_t front, uint16_t back);
+static CV_INLINE uint8_t *cv_nf_enclose(
+	struct cv_nf_worker *worker, struct cv_view *view, uint16_t front, uint16_t back)
+{
+	struct rte_mbuf *buffer;
+	uint32_t begin;
+
+	if (CV_UNLIKELY(worker->alone == NULL || view->before != 0))
+		return cv_nf_enclose_any(worker, view, front, back);
+	buffer = worker->alone[view - worker->first];
+	begin = (uint32_t)(view->data - (const uint8_t *)buffer->buf_addr);
+	if (CV_UNLIKELY(!cv_nf_is_own(buffer) || begin < front ||
+			begin + view->len + back > buffer->buf_len))
+		return cv_nf_enclose_any(worker, view, front, back);
+	view->data -= front;
+	view->len += front + back;
+	buffer->data_off = (uint16_t)(begin - front);
+	buffer->pkt_len = buffer->data_len = view->len;
+	worker->resized = true;
+	return view->data;
+}
 
 // Takes bytes away from a packet's beginning (adj), or from its end (trim). False, and nothing has
 // changed: fewer than an Ethernet header would be left. It stays in its buffer.

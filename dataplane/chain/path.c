@@ -279,7 +279,7 @@ static __rte_noinline uint64_t regroup(const struct cv_path *path, unsigned at_s
 static __rte_noinline uint64_t after_resizing(const struct cv_path *path, unsigned at_step,
 	struct cv_path_worker *worker, struct cv_burst *burst, uint8_t *verdicts)
 {
-	worker->resized = false;
+	worker->nf.resized = false;
 	if (worker->moved_count > 0) {
 		worker->moved_count = 0;
 		return regroup(path, at_step, worker, burst, verdicts);
@@ -306,6 +306,8 @@ static CV_INLINE void run_steps(const struct cv_path *path, unsigned first,
 		worker->path = path;
 		worker->step = step;
 		worker->burst = burst;
+		worker->nf.first = burst->views;
+		worker->nf.alone = burst->buffers.n == burst->n ? burst->buffers.buffers : NULL;
 		cv_count(&step->counters->packets, burst->n);
 		cv_count(&step->counters->bytes, burst->bytes);
 		if (traced) {
@@ -317,7 +319,7 @@ static CV_INLINE void run_steps(const struct cv_path *path, unsigned first,
 				verdicts + at, RTE_MIN(burst->n - at, (unsigned)CV_BURST_MAX));
 		if (traced)
 			cv_trace_after(burst, verdicts, rte_rdtsc() - now);
-		if (CV_UNLIKELY(worker->resized)) {
+		if (CV_UNLIKELY(worker->nf.resized)) {
 			others += worker->moved_count;
 			then += after_resizing(path, i, worker, burst, verdicts);
 		}
@@ -441,6 +443,7 @@ void cv_path_tick(const struct cv_path *path, const struct cv_step *step,
 	worker->path = path;
 	worker->step = step;
 	worker->burst = NULL;
+	worker->nf.alone = NULL;
 	tick(step->instance, &worker->nf);
 	if (worker->waiting_count > 0)
 		run_waiting(worker);

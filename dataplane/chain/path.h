@@ -57,7 +57,6 @@ struct cv_path_worker {
 	const struct cv_step *step;
 	struct cv_burst *burst; // NULL: in tick()
 	struct cv_latency_draw draw;
-	bool resized; // some packet is not as long as it was
 	uint16_t moved_count;
 	struct rte_mbuf *moved[CV_BURST_VIEWS]; // the buffers of packets that were copied out
 	uint16_t waiting_first, waiting_count; // those before the first have gone on

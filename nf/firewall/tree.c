@@ -147,12 +147,32 @@ static CV_INLINE void find_leaves(const struct cv_firewall_tree *tree, const str
 	}
 }
 
+// A tree of so few entries that it is one leaf.
+static CV_INLINE void lookup_leaf(const struct cv_firewall_tree *tree,
+	const struct cv_tuple_ipv4 *tuple, const struct cv_firewall_fields *fields,
+	const uint8_t *place, uint32_t *result, uint32_t n)
+{
+	const uint64_t leaf = tree->root[0].node;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct key key;
+
+		key_set(&key, &tuple[place[i]]);
+		result[i] =
+			search_leaf(tree, leaf, &key, fields != NULL ? &fields[place[i]] : NULL);
+	}
+}
+
 static CV_INLINE void lookup(const struct cv_firewall_tree *tree, const struct cv_tuple_ipv4 *tuple,
 	const struct cv_firewall_fields *fields, const uint8_t *place, uint32_t *result, uint32_t n)
 {
 	struct key key[CV_FIREWALL_LOOKUP_MAX];
 	uint64_t at[CV_FIREWALL_LOOKUP_MAX];
 
+	if (tree->roots == 1 && tree->root[0].depth == 0) {
+		lookup_leaf(tree, tuple, fields, place, result, n);
+		return;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		key_set(&key[i], &tuple[place[i]]);
 		result[i] = 0;

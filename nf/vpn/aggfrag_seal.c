@@ -102,7 +102,7 @@ static CV_INLINE void enclose(const struct sealing *sealing, struct prepared *pa
 	packet->sa = sa;
 	packet->ip = ip;
 	packet->clear = (uint16_t)(CV_AGGFRAG_HEADER_LEN + len + padding + CV_ESP_TRAILER_LEN);
-	write_outer(packet, sa, &inner, front(sa) + len + back(len));
+	write_outer(packet, sa, &inner, front(sa) + len + back(len), false);
 	memcpy(ip + front_of(sa), &header, sizeof(header));
 	for (unsigned i = 0; i < padding; i++)
 		*end++ = (uint8_t)(i + 1);

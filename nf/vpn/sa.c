@@ -71,6 +71,7 @@ void cv_sa_header_make(struct cv_sa *sa, uint16_t udp_port)
 	const uint8_t proto = sa->udp != 0 ? IPPROTO_UDP : IPPROTO_ESP;
 
 	memset(sa->header, 0, sizeof(sa->header));
+	sa->plain = !sa->local.v6 && sa->udp == 0 && sa->dscp < 0;
 	if (sa->local.v6) {
 		struct cv_ipv6 *ip = (struct cv_ipv6 *)sa->header;
 

@@ -54,6 +54,7 @@ struct cv_sa {
 	int16_t dscp; // outbound; -1: as inside
 	uint16_t window; // inbound
 	uint16_t udp; // outbound: the peer's port; 0: not in UDP
+	bool plain; // outbound: its header is IPv4's alone, with the DSCP of inside
 	uint8_t header_len; // outbound
 	uint8_t header[CV_SA_HEADER_MAX]; // of each packet: IP, and UDP
 	uint32_t sum; // of the IPv4 header, as far as it is there

@@ -39,17 +39,17 @@ static uint32_t inner_mtu(const struct cv_sa *sa, uint32_t mtu)
 				 CV_ESP_TRAILER_LEN;
 }
 
-// What encloses a packet inside of inner->len bytes, whose front begins at `to`.
-static CV_INLINE void enclose(
-	struct prepared *packet, const struct cv_sa *sa, uint8_t *to, const struct inner *inner)
+// What encloses a packet inside of inner->len bytes, whose front, of so many, begins at `to`.
+static CV_INLINE void enclose(struct prepared *packet, const struct cv_sa *sa, uint8_t *to,
+	const struct inner *inner, unsigned front, const bool plain)
 {
 	const unsigned padding = padding_of(inner->len);
-	uint8_t *end = to + front_of(sa) + inner->len;
+	uint8_t *end = to + front + inner->len;
 
 	packet->sa = sa;
 	packet->ip = to;
 	packet->clear = (uint16_t)(inner->len + padding + CV_ESP_TRAILER_LEN);
-	write_outer(packet, sa, inner, front_of(sa) + inner->len + back_of(inner->len));
+	write_outer(packet, sa, inner, front + inner->len + back_of(inner->len), plain);
 	for (unsigned i = 0; i < padding; i++)
 		*end++ = (uint8_t)(i + 1);
 	end[0] = (uint8_t)padding;
@@ -181,7 +181,8 @@ static bool make_fragment(const struct out *out, const struct inner *whole,
 	memcpy(frame + view->l3 - sizeof(type), &type, sizeof(type));
 	cv_ipv4_fragment((const struct cv_ipv4 *)(view->data + view->l3), parts, i,
 		frame + view->l3 + front_of(out->sa));
-	enclose(&later->packets[later->count], out->sa, frame + view->l3, &inner);
+	enclose(&later->packets[later->count], out->sa, frame + view->l3, &inner, front_of(out->sa),
+		false);
 	later->frames[later->count++] = frame;
 	return true;
 }
@@ -231,12 +232,13 @@ static CV_NOINLINE uint8_t shorten_to(
 	return verdict;
 }
 
-// Puts one packet into the tunnel, but for its number and encryption.
+// Puts one packet into the tunnel, but for its number and encryption. plain: sa->plain is known to be set.
 static CV_INLINE uint8_t prepare(struct cv_vpn *vpn, struct cv_nf_worker *worker,
-	struct cv_view *view, const struct cv_sa *sa, struct prepared *packet, struct later *later)
+	struct cv_view *view, const struct cv_sa *sa, struct prepared *packet, struct later *later,
+	const bool plain)
 {
-	const rte_be16_t type = sa->local.v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4;
-	const unsigned front = front_of(sa), l3 = view->l3;
+	const rte_be16_t type = !plain && sa->local.v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4;
+	const unsigned front = plain ? CV_IPV4_LEN + CV_ESP_LEN : front_of(sa), l3 = view->l3;
 	struct inner inner;
 	uint8_t *data;
 
@@ -266,7 +268,7 @@ static CV_INLINE uint8_t prepare(struct cv_vpn *vpn, struct cv_nf_worker *worker
 		return CV_DROP(CV_VPN_NO_ROOM);
 	cv_move_ethernet(data, data + front, l3);
 	memcpy(data + l3 - sizeof(type), &type, sizeof(type));
-	enclose(packet, sa, data + l3, &inner);
+	enclose(packet, sa, data + l3, &inner, front, plain);
 	view->proto = type; // all that differs: reading it back would wait for the line
 	return CV_NEXT;
 }
@@ -306,8 +308,11 @@ CV_HOT uint16_t cv_vpn_seal(struct cv_vpn *vpn, struct cv_nf_worker *worker, str
 			apart[aparts++] = i;
 		} else {
 			packets[count].at = i;
-			verdict[i] = prepare(
-				vpn, worker, &view[i], policy->out, &packets[count], &later);
+			verdict[i] = policy->out->plain
+					     ? prepare(vpn, worker, &view[i], policy->out,
+						       &packets[count], &later, true)
+					     : prepare(vpn, worker, &view[i], policy->out,
+						       &packets[count], &later, false);
 			count += verdict[i] == CV_NEXT;
 		}
 	}

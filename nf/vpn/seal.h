@@ -101,18 +101,18 @@ static CV_INLINE unsigned back_of(uint32_t len)
 }
 
 // The outer header, of len bytes with what it carries, but for what depends on the sequence number and on the
-// encrypted bytes.
-static CV_INLINE void write_outer(
-	struct prepared *packet, const struct cv_sa *sa, const struct inner *inner, uint32_t len)
+// encrypted bytes. plain: sa->plain is known to be set.
+static CV_INLINE void write_outer(struct prepared *packet, const struct cv_sa *sa,
+	const struct inner *inner, uint32_t len, const bool plain)
 {
 	uint8_t *to = packet->ip;
 	uint8_t class = inner->class;
 
-	if (sa->dscp >= 0)
+	if (!plain && sa->dscp >= 0)
 		class = (uint8_t)(sa->dscp << 2 | (class & 3));
-	if (sa->header_len > CV_IPV4_LEN)
+	if (!plain && sa->header_len > CV_IPV4_LEN)
 		memcpy(to + CV_IPV4_LEN, sa->header + CV_IPV4_LEN, sa->header_len - CV_IPV4_LEN);
-	if (CV_UNLIKELY(sa->local.v6)) {
+	if (CV_UNLIKELY(!plain && sa->local.v6)) {
 		struct cv_ipv6 *ip = (struct cv_ipv6 *)to;
 
 		memcpy(to, sa->header, CV_IPV4_LEN);
@@ -133,7 +133,7 @@ static CV_INLINE void write_outer(
 		packet->sum = sa->sum + total_len + fragment + ((uint32_t) class << 8);
 		packet->has_id = fragment == 0;
 	}
-	if (sa->udp != 0) {
+	if (!plain && sa->udp != 0) {
 		struct cv_udp *udp = (struct cv_udp *)(to + sa->header_len - CV_UDP_LEN);
 
 		udp->len = rte_cpu_to_be_16((uint16_t)(len - (sa->header_len - CV_UDP_LEN)));
