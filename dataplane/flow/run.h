@@ -18,7 +18,8 @@
 #include "flow/common_run.h"
 #include "flow/zone.h"
 
-#define PART 16 // packets
+// Packets. More, and what is asked for is more lines than a processor waits for at a time.
+#define PART 12
 
 // What the passes hand on, for each packet.
 struct lane {
