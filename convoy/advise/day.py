@@ -4,8 +4,9 @@
 
 import csv
 import io
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,6 @@ from convoy.errors import InputError
 DAY_MIN = 24 * 60
 MPPS_MAX = 1e6
 BYTES_MAX = 1 << 20
-WAYS = 5  # the best ones for the peak, of which a day is made
 IDLE_SHARE = 0.05  # of its core, that a worker with `idle: sleep` takes without packets
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
 _EXAMPLE = "write a time and Mpps on each line, as 06:30,2.5"
@@ -159,23 +159,37 @@ def read_day(path: Path) -> tuple[Period, ...]:
     return _yaml(path) if path.suffix in (".yaml", ".yml") else _csv(path)
 
 
-def _day(way: Planned, periods: Iterable[Period]) -> Day | None:
-    """Return a way over a day, in each period with what its load makes of it; None: not known."""
-    steps = []
+def _day(way: Planned, periods: Iterable[Period], most_hours: float) -> Day | None:
+    """Return a way over a day, in each period with what its load makes of it.
+
+    None: of one of them that is not known, or all take more core-hours than most_hours.
+    """
+    steps: list[Step] = []
+    known: dict[float, tuple[int, float]] = {}  # by rate: cores and load
+    hours = 0.0
     for period in periods:
-        one = plan(way.model, way.way, way.size, period.rate_pps)
-        if isinstance(one, Missing):
+        if period.rate_pps not in known:
+            one = plan(way.model, way.way, way.size, period.rate_pps)
+            if isinstance(one, Missing):
+                return None
+            known[period.rate_pps] = one.cores, one.narrowest.busy
+        steps.append(Step(period, *known[period.rate_pps]))
+        hours += steps[-1].cores * period.hours
+        if hours > most_hours:
             return None
-        steps.append(Step(period, one.cores, one.narrowest.busy))
     return Day(way, tuple(steps))
 
 
-def over(ways: Sequence[Planned], periods: Iterable[Period]) -> Day | None:
-    """Return which of the best ways takes the fewest core-hours; None: of none all is known."""
+def over(ways: Iterable[Planned], periods: Iterable[Period]) -> Day | None:
+    """Return which of the ways takes the fewest core-hours; None: of none all is known."""
     some = tuple(periods)
-    days = [day for way in ways[:WAYS] if (day := _day(way, some)) is not None]
+    best: Day | None = None
 
     def order(day: Day) -> tuple[float, int, float]:
         return day.core_hours, len(day.way.nodes), day.way.narrowest.busy
 
-    return min(days, key=order, default=None)
+    for way in ways:
+        day = _day(way, some, best.core_hours if best else math.inf)
+        if day is not None and (best is None or order(day) < order(best)):
+            best = day
+    return best

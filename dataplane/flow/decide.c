@@ -100,14 +100,33 @@ static enum cv_flow_timeout first_timeout(const struct cv_flow_parsed *parsed)
 	}
 }
 
+// The key of a flow's answers.
+struct answer {
+	union cv_flow_key key;
+	uint64_t hash;
+};
+
+// What a flow's answers will have, by what was decided. Asks for the bucket of their key.
+static struct answer answer_of(
+	const struct cv_flow_zone *zone, bool v6, const struct decision *decision)
+{
+	const struct cv_flow_table *table = &zone->table[v6];
+	struct answer answer;
+
+	cv_flow_set_answer(&decision->actions.tuple, &answer.key);
+	answer.hash = cv_flow_hash_of(zone, v6, &answer.key);
+	rte_prefetch0(&table->buckets[cv_flow_first_bucket(table, answer.hash)]);
+	return answer;
+}
+
 // Lets the key of answers lead to a flow, unless they are another flow's for good reason. Returns
 // false, and why that cannot be.
 static bool add_answer(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6,
-	uint32_t index, const union cv_flow_key *answer, uint64_t hash, enum cv_flow_drop *why)
+	uint32_t index, const struct answer *answer, enum cv_flow_drop *why)
 {
 	struct cv_flow_table *table = &zone->table[v6];
 	struct cv_flow *flow = cv_flow_at(table, index), *other;
-	const uint32_t slot = cv_flow_table_find(table, answer, hash);
+	const uint32_t slot = cv_flow_table_find(table, &answer->key, answer->hash);
 
 	if (slot != CV_FLOW_NONE) {
 		other = cv_flow_at(table, slot >> 1);
@@ -122,7 +141,7 @@ static bool add_answer(struct cv_flow_zone *zone, struct cv_nf_worker *worker, b
 		}
 	}
 	*why = CV_FLOW_TABLE_FULL;
-	return cv_flow_table_add(table, hash, index, CV_FLOW_REPLY) == 0;
+	return cv_flow_table_add(table, answer->hash, index, CV_FLOW_REPLY) == 0;
 }
 
 // Takes the ways of both directions. Returns false if there is no room for them.
@@ -144,32 +163,30 @@ static bool take_ways(
 
 // Writes what was decided into the entry of a flow whose forward key is there. Returns
 // CV_FLOW_BY_FUNCTION (0), or why it cannot be: then nothing is left of it but the forward key. The
-// bucket of the answer's key is asked for first and read last.
+// bucket of the answer's key is read last.
 static enum cv_flow_drop write_decision(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	bool v6, uint32_t index, const union cv_flow_key *key, const struct decision *decision)
+	bool v6, uint32_t index, const union cv_flow_key *key, const struct answer *answer,
+	const struct decision *decision)
 {
 	struct cv_flow_zone *zone = group->zone;
 	struct cv_flow_table *table = &zone->table[v6];
 	struct cv_flow *flow = cv_flow_at(table, index);
 	const struct cv_flow_actions *actions = &decision->actions;
 	struct cv_flow_tuple before;
-	union cv_flow_key answer, plain;
+	union cv_flow_key plain;
 	enum cv_flow_drop why = CV_FLOW_TABLE_FULL;
 	uint16_t ways[2];
-	uint64_t hash;
 
-	cv_flow_set_answer(&actions->tuple, &answer);
-	hash = cv_flow_hash_of(zone, v6, &answer);
-	rte_prefetch0(&table->buckets[cv_flow_first_bucket(table, hash)]);
 	cv_flow_set_tuple(key, v6, &before);
 	cv_flow_set_answer(&before, &plain);
 	if (!cv_flow_ports_allowed(&before, &actions->tuple))
 		return CV_FLOW_NOT_REWRITABLE;
 	if (!take_ways(zone, actions, ways))
 		return CV_FLOW_TABLE_FULL;
-	flow->flags = memcmp(&plain, &answer, CV_FLOW_KEY_BYTES(v6)) != 0 ? CV_FLOW_REWRITES : 0;
-	cv_flow_deltas(key, &answer, v6, &flow->ip_delta, &flow->l4_delta);
-	memcpy(cv_flow_stored(flow, CV_FLOW_REPLY, v6), &answer, CV_FLOW_STORED_BYTES(v6));
+	flow->flags =
+		memcmp(&plain, &answer->key, CV_FLOW_KEY_BYTES(v6)) != 0 ? CV_FLOW_REWRITES : 0;
+	cv_flow_deltas(key, &answer->key, v6, &flow->ip_delta, &flow->l4_delta);
+	memcpy(cv_flow_stored(flow, CV_FLOW_REPLY, v6), &answer->key, CV_FLOW_STORED_BYTES(v6));
 	flow->follows = decision->follows | (flow->follows & CV_FLOW_WINDOWED);
 	flow->deciders = decision->deciders;
 	flow->verdict = decision->verdict;
@@ -177,9 +194,9 @@ static enum cv_flow_drop write_decision(struct cv_flow_group *group, struct cv_n
 	flow->group = group->index;
 	if (decision->verdict != CV_NEXT)
 		flow->flags |= CV_FLOW_OUTPUT;
-	if (memcmp(&answer, key, CV_FLOW_KEY_BYTES(v6)) == 0 || flow->flags == CV_FLOW_OUTPUT)
+	if (memcmp(&answer->key, key, CV_FLOW_KEY_BYTES(v6)) == 0 || flow->flags == CV_FLOW_OUTPUT)
 		flow->flags |= CV_FLOW_ONE_KEY;
-	else if (!add_answer(zone, worker, v6, index, &answer, hash, &why)) {
+	else if (!add_answer(zone, worker, v6, index, answer, &why)) {
 		cv_flow_ways_give(&zone->ways, ways[0]);
 		cv_flow_ways_give(&zone->ways, ways[1]);
 		return why;
@@ -309,12 +326,14 @@ static enum cv_flow_drop settle(struct cv_flow_group *group, struct cv_nf_worker
 {
 	for (;;) {
 		enum cv_flow_drop why;
+		struct answer answer;
 
 		group->zone->trusted = false;
 		ask(group, worker, packet, key, v6, index, 0, 0, decision);
 		if (is_drop(decision))
 			return CV_FLOW_BY_FUNCTION;
-		why = write_decision(group, worker, v6, index, key, decision);
+		answer = answer_of(group->zone, v6, decision);
+		why = write_decision(group, worker, v6, index, key, &answer, decision);
 		if (why == CV_FLOW_BY_FUNCTION)
 			return why;
 		cv_flow_end_functions(group, worker, v6, index, 0, decision->deciders);
@@ -334,6 +353,7 @@ struct opening {
 	uint32_t index;
 	uint8_t at; // its packet's place among those that came together
 	struct decision decision;
+	struct answer answer; // of one that functions let pass
 };
 
 // Takes what each flow takes. Returns CV_FLOW_BY_FUNCTION (0), or why that cannot be.
@@ -510,21 +530,6 @@ static void ask_all(const struct cv_flow_group *group, struct cv_nf_worker *work
 		heard(group, position, verdicts[i], decisions[i]);
 }
 
-// Asks for the buckets of answers' keys.
-static void expect_answers(
-	const struct cv_flow_zone *zone, const struct opening *openings, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		const bool v6 = openings[i].parsed.v6;
-		const struct cv_flow_table *table = &zone->table[v6];
-		union cv_flow_key answer;
-
-		cv_flow_set_answer(&openings[i].decision.actions.tuple, &answer);
-		rte_prefetch0(&table->buckets[cv_flow_first_bucket(
-			table, cv_flow_hash_of(zone, v6, &answer))]);
-	}
-}
-
 // A flow is not: whatever was decided is to be decided again.
 static void undo(
 	struct cv_flow_group *group, struct cv_nf_worker *worker, const struct opening *opening)
@@ -559,7 +564,8 @@ static unsigned conclude_all(struct cv_flow_group *group, struct cv_nf_worker *w
 				return i;
 			given_back = decision->deciders - 1u;
 		} else if (write_decision(group, worker, opening->parsed.v6, opening->index,
-				   &opening->parsed.key, decision) != CV_FLOW_BY_FUNCTION) {
+				   &opening->parsed.key, &opening->answer,
+				   decision) != CV_FLOW_BY_FUNCTION) {
 			return i;
 		}
 		slot = conclude(group, worker, view, opening, CV_FLOW_BY_FUNCTION, verdict);
@@ -587,7 +593,8 @@ unsigned cv_flow_open(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	}
 	for (unsigned i = 0; i < zone->members_count; i++)
 		ask_all(group, worker, openings, begun, i);
-	expect_answers(zone, openings, begun);
+	for (unsigned i = 0; i < begun; i++)
+		openings[i].answer = answer_of(zone, openings[i].parsed.v6, &openings[i].decision);
 	done = conclude_all(group, worker, views, verdicts, which, openings, begun);
 	for (unsigned i = begun; i-- > done;) {
 		undo(group, worker, &openings[i]);
@@ -618,6 +625,7 @@ uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	struct cv_flow_packet packet = cv_flow_packet_of(zone, view, parsed, slot & 1);
 	enum cv_flow_drop why;
 	struct decision decision;
+	struct answer answer;
 	union cv_flow_key key;
 
 	packet.looks = true;
@@ -650,7 +658,8 @@ uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
 			clear_slot(zone, v6, index, decided->order[i]);
 	}
 	flow->deciders = decision.deciders;
-	why = write_decision(decided, worker, v6, index, &key, &decision);
+	answer = answer_of(zone, v6, &decision);
+	why = write_decision(decided, worker, v6, index, &key, &answer, &decision);
 	if (why != CV_FLOW_BY_FUNCTION) {
 		flow->flags |= CV_FLOW_ONE_KEY; // that for replies is not there
 		cv_flow_end(zone, worker, v6, index);
