@@ -214,5 +214,5 @@ STATEFUL = ("stateful", "nat")
 # Of these, those that make packets longer, or take that back: full ones have no room for it.
 GROWING = (
     "nat64", "to-ipv6", "to-ipv4", "vpn", "seal", "unseal", "seal-aggfrag", "unseal-aggfrag",
-    "nsh_encap", "srv6_encap",
+    "nsh-encap", "srv6-encap",
 )  # fmt: skip

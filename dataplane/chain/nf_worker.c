@@ -147,14 +147,6 @@ static void resized(struct cv_path_worker *worker, const struct cv_view *view,
 	worker->nf.resized = true;
 }
 
-// The buffer of a packet that is alone in it, with nothing hidden before it, as most are. NULL: any other.
-static CV_INLINE struct rte_mbuf *own_buffer(
-	const struct cv_nf_worker *worker, const struct cv_view *view)
-{
-	return worker->alone == NULL || view->before != 0 ? NULL
-							  : worker->alone[view - worker->first];
-}
-
 uint8_t *cv_nf_enclose_any(
 	struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t front, uint16_t back)
 {
@@ -202,7 +194,7 @@ static CV_INLINE bool shrink(
 
 	if (worker->burst == NULL || view->len < front + back + CV_ETHER_LEN)
 		return false;
-	buffer = own_buffer(&worker->nf, view);
+	buffer = cv_nf_alone(&worker->nf, view);
 	if (CV_UNLIKELY(buffer == NULL)) {
 		shrink_any(worker, view, front, back);
 		return true;

@@ -10,6 +10,7 @@
 #ifndef CV_NF_WORKER_H
 #define CV_NF_WORKER_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,9 +41,10 @@ struct cv_held {
 struct cv_nf_worker {
 	unsigned index; // less than the environment's workers
 	uint64_t now; // TSC ticks, when the burst came to the function
-	// For cv_nf_enclose(): the burst's first packet, and the buffers of all, where each is alone in its
-	// own and none was copied out; NULL: it is not so.
+	// For the calls below: the burst's packets, and the buffers of all, where each is alone in its own and
+	// none was copied out; NULL: it is not so.
 	const struct cv_view *first;
+	unsigned count;
 	struct rte_mbuf *const *alone;
 	bool resized; // some packet of the burst is not as long as it was
 };
@@ -53,6 +55,17 @@ static CV_INLINE bool cv_nf_is_own(const struct rte_mbuf *buffer)
 	return rte_mbuf_refcnt_read(buffer) == 1 && RTE_MBUF_DIRECT(buffer) && buffer->nb_segs == 1;
 }
 
+// The buffer of a packet of the burst that is alone in it, with nothing hidden before it, as most are. NULL: any
+// other.
+static CV_INLINE struct rte_mbuf *cv_nf_alone(
+	const struct cv_nf_worker *worker, const struct cv_view *view)
+{
+	if (CV_UNLIKELY(worker->alone == NULL || view->before != 0))
+		return NULL;
+	assert(view >= worker->first && view < worker->first + worker->count);
+	return worker->alone[view - worker->first];
+}
+
 // Makes room for so many bytes before, or behind, a packet. Returns where it begins, or where the new
 // bytes do; NULL: there is no room or no buffer, and nothing has changed. A packet that shares a
 // buffer is copied out of it; its neighbours stay where they are. The new bytes are undefined: write
@@ -60,19 +73,18 @@ static CV_INLINE bool cv_nf_is_own(const struct rte_mbuf *buffer)
 uint8_t *cv_nf_prepend(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes);
 uint8_t *cv_nf_append(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes);
 
-// Both at once, or neither. Returns where the packet begins now, or NULL. Inline where the packet is
-// alone in its buffer and that has room, as nearly always.
+// Both at once, or neither. Returns where the packet begins now, or NULL. _any: the long way, for packets that
+// are not alone in a buffer with room.
 uint8_t *cv_nf_enclose_any(
 	struct cv_nf_worker *worker, struct cv_view *view, uint16_t front, uint16_t back);
 static CV_INLINE uint8_t *cv_nf_enclose(
 	struct cv_nf_worker *worker, struct cv_view *view, uint16_t front, uint16_t back)
 {
-	struct rte_mbuf *buffer;
+	struct rte_mbuf *buffer = cv_nf_alone(worker, view);
 	uint32_t begin;
 
-	if (CV_UNLIKELY(worker->alone == NULL || view->before != 0))
+	if (CV_UNLIKELY(buffer == NULL))
 		return cv_nf_enclose_any(worker, view, front, back);
-	buffer = worker->alone[view - worker->first];
 	begin = (uint32_t)(view->data - (const uint8_t *)buffer->buf_addr);
 	if (CV_UNLIKELY(!cv_nf_is_own(buffer) || begin < front ||
 			begin + view->len + back > buffer->buf_len))

@@ -307,6 +307,7 @@ static CV_INLINE void run_steps(const struct cv_path *path, unsigned first,
 		worker->step = step;
 		worker->burst = burst;
 		worker->nf.first = burst->views;
+		worker->nf.count = burst->n;
 		worker->nf.alone = burst->buffers.n == burst->n ? burst->buffers.buffers : NULL;
 		cv_count(&step->counters->packets, burst->n);
 		cv_count(&step->counters->bytes, burst->bytes);

@@ -353,7 +353,7 @@ struct opening {
 	uint32_t index;
 	uint8_t at; // its packet's place among those that came together
 	struct decision decision;
-	struct answer answer; // of one that functions let pass
+	struct answer answer; // for the case that it is let pass
 };
 
 // Takes what each flow takes. Returns CV_FLOW_BY_FUNCTION (0), or why that cannot be.

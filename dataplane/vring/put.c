@@ -174,15 +174,12 @@ static CV_INLINE uint16_t put_plain(struct cv_vring *vring, const struct cv_view
 
 	fetched = cv_vring_fetch(vring, slots, wanted, true, is_packed, &more);
 	cv_vring_prefetch_used(vring, fetched, is_packed);
-	for (i = 0; i < fetched && i < CV_VRING_AHEAD; i++)
-		cv_vring_prefetch_rest(slots[i].data + header, cv_view_packet_len(&views[i]), true);
 	for (i = 0; i < fetched; i++) {
 		const uint32_t len = cv_view_packet_len(&views[i]);
-		const uint32_t ahead = i + CV_VRING_AHEAD;
 
-		if (CV_LIKELY(ahead < fetched))
-			cv_vring_prefetch_rest(slots[ahead].data + header,
-				cv_view_packet_len(&views[ahead]), true);
+		if (CV_LIKELY(i + 1u < fetched))
+			cv_vring_prefetch_rest(slots[i + 1].data + header,
+				cv_view_packet_len(&views[i + 1]), true);
 		if (CV_UNLIKELY(header + len > slots[i].len))
 			break;
 		put_header(slots[i].data, header == sizeof(struct header));

@@ -13,7 +13,6 @@
 
 #define CV_VRING_PACKET_MIN 14 // an Ethernet header; what is shorter is no packet
 
-#define CV_VRING_AHEAD 4 // packets, of which lines behind the first are asked for
 #define CV_VRING_LINE 4 // descriptors in a cache line
 
 // The bits of a packed descriptor that say whose it is.

@@ -8,6 +8,7 @@
 
 Functions are a scenario's. The tester offers as many packets as the node takes and knows none of
 what comes back: so one end of a tunnel can be measured. Whether packets are right, other tests say.
+The tester is this checkout's for all builds.
 The machine changes while it is measured: in each round each build is measured, for some seconds.
 """
 
@@ -18,6 +19,8 @@ import sys
 from pathlib import Path
 
 from convoy.dut.devices import device
+from convoy.dut.functions import WORKLOADS
+from convoy.errors import ConvoyError
 from convoy.host.private import private_folder
 from convoy.results.scenario import SetupSpec
 from convoy.run.order import port_kind, setup_of
@@ -48,6 +51,8 @@ def measure(build: Path, options: argparse.Namespace) -> list[tuple[float, float
                     assert after is not None
                     packets = after.packets - before.packets
                     cycles = after.busy_cycles - before.busy_cycles
+                    if packets == 0:
+                        raise ConvoyError(f"{build}: the node took no packets")
                     measured.append((cycles / packets, packets / offered["duration_s"]))
     return measured
 
@@ -57,7 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--functions", nargs="+", default=["seal"])
+    parser.add_argument("--functions", nargs="+", default=["seal"], choices=sorted(WORKLOADS))
     parser.add_argument("--size", default="64")
     parser.add_argument("--builds", nargs="+", type=Path, default=[Path("build")])
     parser.add_argument("--rounds", type=int, default=8)
@@ -65,11 +70,19 @@ def main() -> None:
     parser.add_argument("--core", type=int, default=1)
     parser.add_argument("--tester-core", type=int, default=0)
     options = parser.parse_args()
+    if min(options.rounds, options.trials) < 1:
+        parser.error("--rounds, --trials: give at least 1")
+    for build in options.builds:  # where there is none, this checkout's would be found
+        if not (build / "daemon" / "convoyd").is_file():
+            parser.error(f"--builds: {build}: has no daemon/convoyd; give a folder that meson made")
     measured: dict[Path, list[tuple[float, float]]] = {build: [] for build in options.builds}
     for number in range(options.rounds):
         print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
         for build in options.builds:
-            measured[build] += measure(build.resolve(), options)
+            try:
+                measured[build] += measure(build.resolve(), options)
+            except ConvoyError as error:
+                parser.error(str(error))
     for build, trials in measured.items():
         cycles = sorted(each for each, _ in trials)
         rate = statistics.median(rate for _, rate in trials) / 1e6

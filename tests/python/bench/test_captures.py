@@ -15,7 +15,7 @@ from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Raw
 
 from convoy.dut.dummy import Dummy
-from convoy.dut.functions import firewall, macswap, router
+from convoy.dut.functions import GROWING, firewall, macswap, router
 from convoy.errors import ConvoyError, InputError
 from convoy.frame.capture import captured
 from convoy.host.programs import find
@@ -233,8 +233,8 @@ WRONG = [
     ("{sizes: [{capture: web.pcap}", "{sizes: [{capture: none.pcap}",
      "10: quick.sizes[0].capture: 'none.pcap': there is no", "pcap"),
     ("[router], convoys: 22", "[nat], flows: 9", "7: setups.router.functions: stateful", "remove"),
-    ("[router], convoys: 22", "[to-ipv6, to-ipv4]", "7: setups.router.functions: a capture's full",
-     "remove"),
+    *(("[router], convoys: 22", f"[{name}]", "7: setups.router.functions: a capture's full",
+       "remove") for name in GROWING),
     ("[router], convoys: 22", "[router], queues: 2", "7: setups.router.queues: 2: ", "remove"),
 ]  # fmt: skip
 
