@@ -282,12 +282,15 @@ class _Running(Running):
         return {f"process {i}": node.counts() for i, node in enumerate(self._nodes)}
 
     def cost(self) -> Cost | None:
-        counts = [node.counts() for node in self._nodes]
-        return Cost(
-            sum(worker["busy_cycles"] for count in counts for worker in count["workers"]),
-            counts[0]["ports"]["left"]["rx_packets"],
-            "convoyd's workers",
-        )
+        return _cost([node.counts() for node in self._nodes])
+
+    def part_costs(self) -> Mapping[str, Cost]:
+        if len(self._nodes) == 1:
+            return {}
+        return {
+            f"{i + 1}: {self._setup.functions[i].type}": _cost([node.counts()])
+            for i, node in enumerate(self._nodes)
+        }
 
     def processes(self) -> tuple[int, ...]:
         return tuple(self._pids)
@@ -316,6 +319,15 @@ class _Running(Running):
         finally:
             if veth.made(self._setup):
                 veth.unwire([], self._setup)
+
+
+def _cost(counts: Sequence[Mapping[str, Any]]) -> Cost:
+    """Return what the workers of some nodes spent on the packets that the first one got."""
+    return Cost(
+        sum(worker["busy_cycles"] for count in counts for worker in count["workers"]),
+        counts[0]["ports"]["left"]["rx_packets"],
+        "convoyd's workers",
+    )
 
 
 class _Changer(Changer):
