@@ -143,6 +143,8 @@ def check(rows: Sequence[Row], held_out: Sequence[str] = HELD_OUT) -> Check:
     groups: dict[tuple[object, ...], list[Compared]] = {}
     for each in compared:
         chain = each.chain
+        if chain.own:  # a part of a way
+            continue
         key = (chain.parts, chain.form, chain.packets, chain.flows, each.size)
         groups.setdefault(key, []).append(each)
     choices = [

@@ -13,6 +13,8 @@ from convoy.advise.check import MEDIAN_MAX, Check, Choice, Compared
 def _way(one: Compared) -> str:
     if one.chain.link:
         return f"{one.kind.device}, processes, {one.chain.link}"
+    if one.chain.own:
+        return f"{one.kind.device}, {one.chain.own}"
     return one.kind.device
 
 

@@ -54,9 +54,7 @@ def _limit(node: Node) -> str:
 
 def _rate(one: Planned) -> str:
     node = one.narrowest
-    where = (
-        f"{cores(node.cores)} of its slowest server" if len(one.nodes) > 1 else cores(node.cores)
-    )
+    where = f"{cores(node.cores)} of its slowest server" if one.servers > 1 else cores(node.cores)
     each = " a core" if node.cores > 1 else ""
     frames = ""
     if one.way.fills:
@@ -76,7 +74,7 @@ def _latency(one: Planned) -> str:
     loads = one.latency()
     if not loads:
         return "not measured"
-    cables = ", without the cables" if len(one.nodes) > 1 else ""
+    cables = ", without the cables" if one.servers > 1 else ""
     if one.way.wait_us:
         cables += f" and up to {one.way.wait_us:g} us of waiting at each server but the last"
     return "; ".join(
@@ -144,7 +142,8 @@ def _server(node: Node) -> dict[str, Any]:
         "functions": node.chain.functions,
         "form": node.chain.form,
         "packets": round(node.chain.packets, 3),
-        "link": node.chain.link,
+        "link": node.chain.own.link if node.chain.own else node.chain.link,
+        "placement": node.chain.own.placement if node.chain.own else "",
         "cores": node.cores,
         "load": round(node.busy, 4),
         "rate_pps": round(node.rate_pps),

@@ -11,7 +11,7 @@ import numpy as np
 
 from convoy.advise.evidence import KINDS, NOT_A_HOME
 from convoy.advise.fit import Fit, Measured
-from convoy.advise.parts import Chain, chain_of
+from convoy.advise.parts import Chain, chain_of, link_of, on_own_cores
 from convoy.errors import InputError
 from convoy.report.row import Row
 
@@ -84,15 +84,19 @@ def _cycles_of(row: Row, tsc_hz: float) -> tuple[Basis, float] | None:
 
 
 def usable(row: Row) -> bool:
-    """Return whether the model knows what a row measured: one chain on one core, evenly."""
+    """Return whether the model knows what a row measured: one chain, evenly.
+
+    On one core, or on one for each function.
+    """
     under = row.conditions
+    cores = len(row.functions) if under.placement else 1
     return (
         row.contends
         and row.device not in NOT_A_HOME
         and row.size.isdigit()
         and under.evenly
         and not under.connections
-        and (under.chains, under.cores, under.queues) == (1, 1, 1)
+        and (under.chains, under.cores, under.queues) == (1, cores, 1)
         and not any("not comparable" in note for note in row.notes)
     )
 
@@ -108,9 +112,20 @@ def measured(rows: Iterable[Row]) -> dict[Kind, list[tuple[Row, Measured]]]:
         basis, cycles = spent
         options = tuple(one for one in row.conditions.options if one[0] not in OWN)
         kind = Kind(row.device, row.port_kind, options, basis, row.run)
-        one = Measured(chain, int(row.size), cycles, f"{row.scenario}: {row.setup}")
-        result.setdefault(kind, []).append((row, one))
+        name = f"{row.scenario}: {row.setup}"
+        each = [(chain, cycles)] if not row.conditions.placement else _each_core(row, chain)
+        for one, spent_here in each:
+            measured_here = Measured(one, int(row.size), spent_here, name)
+            result.setdefault(kind, []).append((row, measured_here))
     return result
+
+
+def _each_core(row: Row, chain: Chain) -> list[tuple[Chain, float]]:
+    """Return what each core of a row did, and its cycles; nothing where they were not counted."""
+    each = [statistics.median(some) for some in row.part_cycles.values()]
+    if not row.saturation_cycles or len(each) != len(chain.parts) or len(each) < 2:
+        return []
+    return list(zip(on_own_cores(chain, link_of(row), row.conditions.placement), each, strict=True))
 
 
 def _busy(rows: Sequence[tuple[Row, Measured]]) -> dict[str, float]:
@@ -127,7 +142,7 @@ def _latency(rows: Sequence[tuple[Row, Measured]]) -> tuple[Latency, ...]:
     """Fit a line through the medians at each load that was measured."""
     points: dict[str, list[tuple[float, int, float]]] = {}
     for row, one in rows:
-        for delay in row.delays:
+        for delay in row.delays if one.chain.own is None else ():
             if delay.p50s_ns:
                 p50 = statistics.median(delay.p50s_ns)
                 points.setdefault(delay.load, []).append((one.cycles, one.chain.crossings, p50))

@@ -10,13 +10,16 @@
 * Functions that remember flows share one look-up where they stand behind each other.
 * A crossing is paid from each process to the next, by the kind of link. Those behind the first cost
   more: the buffers of more processes share the cache.
+* Where each function has a core of its own, a core pays its path, its function, and its ends: the
+  port and the link to the next one (the first core), two links, or the link and a port (the last).
+  They cost what they do by the NUMA nodes that the cores are of.
 
 Cycles of functions in convoys are unknowns of their own: their packets lie beside each other.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from convoy.report.row import Row
@@ -42,6 +45,19 @@ class Part:
 
 
 @dataclass(frozen=True)
+class OwnCore:
+    """Which core of a chain whose functions have one each."""
+
+    link: str  # between them
+    placement: str  # same-node, other-node: of the cores, as scenarios name it
+    end: str  # first, middle, last
+
+    def __str__(self) -> str:
+        """Return it as people read it."""
+        return f"{self.end} core of several, {self.link}, {self.placement}"
+
+
+@dataclass(frozen=True)
 class Chain:
     """A chain as a row measured it, or as one is to be predicted."""
 
@@ -50,6 +66,7 @@ class Chain:
     packets: float = 1  # in a frame that comes, on the mean
     link: str = ""  # between a process for each function; empty: one process
     flows: int | None = None
+    own: OwnCore | None = None  # it is a core of a longer chain
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -64,8 +81,9 @@ class Chain:
     def __str__(self) -> str:
         """Return it as people read it."""
         path = " → ".join(self.functions) or "no function"
-        form = f"convoys of {self.packets:g}" if self.form == CONVOYS else self.form
-        return f"{path}, {form}" + (f", a process each, {self.link}" if self.link else "")
+        form = _form(self)
+        own = f", {self.own}" if self.own else ""
+        return f"{path}, {form}" + (f", a process each, {self.link}" if self.link else own)
 
 
 @dataclass(frozen=True)
@@ -82,6 +100,10 @@ class Unknown:
         return f"{self.name} ({self.level:,} {'flows' if LOOK_UP in self.name else 'entries'})"
 
 
+def _form(chain: Chain) -> str:
+    return f"convoys of {chain.packets:g}" if chain.form == CONVOYS else chain.form
+
+
 def unknowns(chain: Chain) -> dict[Unknown, float]:
     """Return the costs of a chain, each with how often a packet pays it."""
     result: dict[Unknown, float] = {}
@@ -92,7 +114,9 @@ def unknowns(chain: Chain) -> dict[Unknown, float]:
 
     aggregated = chain.form == CONVOYS
     where = ", in convoys" if aggregated else ""
-    if aggregated:
+    if chain.own:
+        add(f"ends of the {chain.own}, {_form(chain)}")
+    elif aggregated:
         add("ports, each packet in convoys")
         add("ports, each convoy", 1 / chain.packets)
     else:
@@ -108,10 +132,9 @@ def unknowns(chain: Chain) -> dict[Unknown, float]:
             if shares:
                 add(f"{LOOK_UP}{where}", level=chain.flows)
     if chain.crossings:
-        form = f"convoys of {chain.packets:g}" if aggregated else chain.form
-        add(f"crossing {chain.link}, {form}")
+        add(f"crossing {chain.link}, {_form(chain)}")
         if chain.crossings > 1:
-            add(f"further crossing {chain.link}, {form}", chain.crossings - 1)
+            add(f"further crossing {chain.link}, {_form(chain)}", chain.crossings - 1)
     return result
 
 
@@ -146,11 +169,26 @@ def chain_of(row: Row) -> Chain | None:
         return None
     link = ""
     if under.deployment == "process" and len(row.functions) > 1:
-        link = dict(under.options).get("link", DEFAULT_LINK)
+        link = link_of(row)
     elif under.deployment == "pipeline":
         return None
     parts = tuple(Part(name, under.entries if name in KEEPS else None) for name in row.functions)
     return Chain(parts, form, packets, link, under.flows)
+
+
+def link_of(row: Row) -> str:
+    """Return what joins the processes of a row."""
+    return dict(row.conditions.options).get("link", DEFAULT_LINK)
+
+
+def on_own_cores(chain: Chain, link: str, placement: str) -> tuple[Chain, ...]:
+    """Return what each core does where each function of a chain has one."""
+    last = len(chain.parts) - 1
+    ends = ["first", *["middle"] * (last - 1), "last"]
+    return tuple(
+        replace(chain, parts=(part,), link="", own=OwnCore(link, placement, end))
+        for part, end in zip(chain.parts, ends, strict=True)
+    )
 
 
 def levels_of(chains: Iterable[Mapping[Unknown, float]]) -> dict[str, set[int]]:

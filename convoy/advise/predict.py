@@ -3,8 +3,9 @@
 """Ways to run a chain that nobody has measured, as the fitted models expect them.
 
 Searched are, for each device: all functions in one process; a process for each, by each kind of
-link that was measured; and servers with the chain cut between them, packets plain or in convoys on
-the way, which may wait. A way is offered only where the rows determine each of its costs.
+link that was measured, on one core or on a core each; and servers with the chain cut between them,
+packets plain or in convoys on the way, which may wait. A way is offered only where the rows
+determine each of its costs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,12 +14,13 @@ from itertools import combinations, pairwise
 
 from convoy.advise.fit import Missing
 from convoy.advise.model import Latency, Model
-from convoy.advise.parts import AGGREGATED, CONVOYS, PLAIN, Chain, Part, names
+from convoy.advise.parts import AGGREGATED, CONVOYS, PLAIN, Chain, Part, names, on_own_cores
 from convoy.advise.servers import Node, Way, full, limit_pps, placed
 from convoy.advise.traffic import Traffic
 
 SERVERS_MAX = 3
 WAITS_US = (0.0, 5.0, 20.0)
+NUMA = {"same-node": "on one NUMA node", "other-node": "in turn on two NUMA nodes"}
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,18 @@ class Planned:
         return sum(node.cores for node in self.nodes)
 
     @property
+    def servers(self) -> int:
+        """Return the servers: a node is one, or a core of the only one."""
+        return 1 if self.nodes[0].chain.own else len(self.nodes)
+
+    @property
     def scaled(self) -> bool:
         """Return whether a server needs more cores than were measured: more than one."""
         return any(node.cores > 1 for node in self.nodes)
 
     @property
     def narrowest(self) -> Node:
-        """Return the server that limits the chain."""
+        """Return the server, or the core, that limits the chain."""
         return max(self.nodes, key=lambda node: node.busy)
 
     @property
@@ -59,6 +66,8 @@ class Planned:
     def latency(self) -> list[tuple[str, float, float]]:
         """Return loads with the median latency, in ns, and half of its interval, a share."""
         result = []
+        if self.nodes[0].chain.own:  # the line is of one core
+            return []
         for line in self.model.latency:
             each = [_latency(line, node) for node in self.nodes]
             result.append((line.load, sum(each), line.error))
@@ -72,6 +81,9 @@ class Planned:
                 return str(self.model.kind)
             how = f"a process for each function, joined by {link}" if link else "one process"
             return f"{self.model.kind}, {how}"
+        if own := self.nodes[0].chain.own:
+            where = NUMA.get(own.placement, own.placement)
+            return f"{self.model.kind}, a core for each function, joined by {own.link}, {where}"
         between = "one by one" if self.way.chains[-1].form == PLAIN else "in convoys"
         waits = f", waiting {self.way.wait_us:g} us at most" if self.way.wait_us else ""
         cut = " | ".join(names(node.chain.parts) for node in self.nodes)
@@ -85,6 +97,12 @@ def _latency(line: Latency, node: Node) -> float:
 
 def _links(model: Model) -> list[str]:
     return sorted({row.chain.link for row in model.fit.rows if row.chain.link})
+
+
+def _placed(model: Model) -> list[tuple[str, str]]:
+    """Return the links and placements of functions with a core each that were measured."""
+    owns = (row.chain.own for row in model.fit.rows)
+    return sorted({(own.link, own.placement) for own in owns if own is not None})
 
 
 def _cuts(parts: Sequence[Part]) -> Iterator[tuple[tuple[Part, ...], ...]]:
@@ -101,6 +119,8 @@ def _ways(model: Model, parts: tuple[Part, ...], traffic: Traffic, flows: int | 
     if len(parts) > 1:
         for link in _links(model):
             yield Way((Chain(parts, form, packets, link, flows),))
+        for link, placement in _placed(model):
+            yield Way(on_own_cores(Chain(parts, form, packets, "", flows), link, placement))
     for cut in _cuts(parts):
         yield Way(tuple(Chain(some, form, packets, "", flows) for some in cut))
         if form == PLAIN and full(model.fit, int(traffic.size)) > 1:
@@ -152,4 +172,4 @@ def _spared(one: Planned, others: Sequence[Planned]) -> bool:
 
 def _order(one: Planned) -> tuple[int, int, float, float]:
     # Of as many cores: fewer servers, less of a wait, the one whose cores are the least loaded.
-    return one.cores, len(one.nodes), one.way.wait_us, one.narrowest.busy
+    return one.cores, one.servers, one.way.wait_us, one.narrowest.busy

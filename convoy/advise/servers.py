@@ -24,7 +24,7 @@ TRIES = 50
 
 @dataclass(frozen=True)
 class Way:
-    """A chain, cut into servers."""
+    """A chain, cut into servers, or into functions with a core each."""
 
     chains: tuple[Chain, ...]
     wait_us: float = 0.0  # of frames between servers that are not full
@@ -37,7 +37,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Node:
-    """A server with some of the chain's functions, under a load."""
+    """A server, or a core of its own, with some of the chain's functions, under a load."""
 
     chain: Chain
     prediction: Prediction
@@ -151,7 +151,7 @@ def placed(model: Model, way: Way, size: int, load_pps: float) -> tuple[Node, ..
         if small is None:
             return nodes
         cores[small] = nodes[small].wanted
-        if way.chains[small].link:
+        if way.chains[small].link or way.chains[small].own:
             return Missing(f"{cores[small]} cores; processes were measured on one")
 
 

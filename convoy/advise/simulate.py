@@ -63,7 +63,7 @@ def functions_of(fit: Fit) -> dict[str, tuple[tuple[Part, ...], int | None]]:
     result: dict[str, tuple[tuple[Part, ...], int | None]] = {"none": ((), None)}
     for row in fit.rows:
         chain = row.chain
-        if len(chain.parts) != 1 or chain.form != "plain":
+        if len(chain.parts) != 1 or chain.form != "plain" or chain.own:
             continue
         part, flows = chain.parts[0], chain.flows
         levels = [one.level for one in unknowns(chain) if one.level is not None]

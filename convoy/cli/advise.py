@@ -178,7 +178,7 @@ def _simulate(result: "Advised", wanted: Traffic, flows: int, folder: Path) -> N
     files: dict[str, str] = {}
     for one in result.advice:
         mine = [way for way in one.planned if way.model.kind == model.kind]
-        mine = [way for way in mine if not any(node.chain.link for node in way.nodes)]
+        mine = [way for way in mine if not any(n.chain.link or n.chain.own for n in way.nodes)]
         for number, way in enumerate(mine[:SIMULATED], 1):
             name = f"{one.measured.chain}-{number}.yaml"
             topology = simulate.topology(way, wanted, one.measured.chain)

@@ -17,7 +17,7 @@ from convoy.advise.check import check
 from convoy.advise.choose import advise
 from convoy.advise.fit import Fit
 from convoy.advise.model import Kind, Model, models
-from convoy.advise.parts import AGGREGATED, CONVOYS, Chain, Part
+from convoy.advise.parts import AGGREGATED, CONVOYS, Chain, Part, on_own_cores
 from convoy.advise.predict import plan, plans
 from convoy.advise.servers import fits
 from convoy.advise.traffic import Traffic
@@ -46,6 +46,19 @@ def made(chain, size=64, scenario="parts", times=1.0, noise=0.0):
         row("convoy", chain.functions, 1.0, size=str(size), under=under),
         scenario=scenario, setup=str(chain), saturation_cycles=rounds,
         saturation_pps={i: (TSC_HZ / some[0],) for i, some in rounds.items()}, tsc_hz=TSC_HZ,
+    )  # fmt: skip
+
+
+def pinned(chain, placement, size=64):
+    """Return the row of a chain whose functions have a core each."""
+    each = [true_cycles(one, size) for one in on_own_cores(chain, "memif", placement)]
+    under = Conditions(deployment="process", cores=len(each), placement=placement,
+                       options=(("link", "memif"),), entries=10)  # fmt: skip
+    return replace(
+        made(chain, size), setup=f"{chain}, {placement}", conditions=under,
+        saturation_cycles={0: (sum(each),)},
+        part_cycles={f"{i}: {part}": (cycles,)
+                     for i, (part, cycles) in enumerate(zip(chain.parts, each, strict=True), 1)},
     )  # fmt: skip
 
 
@@ -139,6 +152,43 @@ def test_ways_that_were_not_measured_are_searched_and_the_fewest_cores_win():
     ways, _ = plans([MODEL], WEB[:2], Traffic(2e6, "64"), None)
     forms = [[node.chain.form for node in one.nodes] for one in ways]
     assert [AGGREGATED, CONVOYS] in forms
+
+
+def test_functions_with_a_core_each_are_as_fast_as_the_slowest_and_know_their_numa_nodes():
+    measured = [pinned(Chain(parts(*path)), placement)
+                for placement in ("same-node", "other-node")
+                for path in (("firewall", "router"), ("firewall", "l2fwd", "router"))]  # fmt: skip
+    (model,) = models([*PARTS, *measured])
+    ways, _ = plans([model], WEB, Traffic(10e6, "64"), None)
+    near, far = (one for one in ways if one.nodes[0].chain.own)
+    for way, placement in ((near, "same-node"), (far, "other-node")):
+        each = [true_cycles(one, 64) for one in on_own_cores(Chain(WEB), "memif", placement)]
+        assert [n.prediction.cycles for n in way.nodes] == pytest.approx(each)
+        assert way.narrowest.rate_pps == pytest.approx(TSC_HZ / max(each))
+        assert (way.cores, way.servers, way.latency()) == (3, 1, [])
+    text = "\n".join(expected.lines([near, far], ()))
+    assert "a core for each function, joined by memif, on one NUMA node: 3 cores." in text
+    assert "a core for each function, joined by memif, in turn on two NUMA nodes: 3 cores." in text
+    servers = expected.document(far)["servers"]
+    assert {(one["link"], one["placement"]) for one in servers} == {("memif", "other-node")}
+    # The slowest core's limit is the chain's; no more was measured, nor what nobody counted apart.
+    over = Traffic(0.81 * far.narrowest.rate_pps, "64")
+    ways, _ = plans([model], WEB, over, None)
+    assert [one.nodes[0].chain.own.placement for one in ways if one.nodes[0].chain.own] == [
+        "same-node"
+    ]
+    (model,) = models([*PARTS, *(replace(one, part_cycles={}) for one in measured)])
+    assert not any(one.nodes[0].chain.own for one in plans([model], WEB, over, None)[0])
+
+
+def test_a_core_of_a_chain_is_held_out_as_well_but_is_no_way_to_run_it():
+    chain = Chain(parts("firewall", "router"))
+    three = pinned(Chain(parts("router", "firewall", "l2fwd")), "same-node")
+    fitted = [pinned(Chain(parts("firewall", "l2fwd", "router")), "same-node")]
+    held = [replace(three, scenario="held-out"), made(chain, 64, "held-out")]
+    result = check([*PARTS, *fitted, *held])
+    assert (len(result.compared), result.choices) == (4, ())
+    assert result.median_error < 1e-6
 
 
 def test_frames_are_as_full_as_the_load_makes_them():

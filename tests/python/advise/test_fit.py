@@ -37,6 +37,10 @@ TRUTH = {
     "flow look-up": (20, 0),
     "crossing memif, plain": (40, 0.1),
     "further crossing memif, plain": (70, 0.1),
+} | {
+    f"ends of the {end} core of several, memif, {placement}, plain": (fixed + far, 0.1)
+    for end, fixed in (("first", 70), ("middle", 60), ("last", 75))
+    for placement, far in (("same-node", 0), ("other-node", 40))
 }
 
 

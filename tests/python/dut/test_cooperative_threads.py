@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Processes that share a core name the threads that give it to each other."""
+"""Processes that share a core name the threads that give it to each other, and what each costs."""
 
 import os
 from pathlib import Path
@@ -30,6 +30,10 @@ def test_each_process_has_one(deployment, threads, tmp_path: Path, monkeypatch):
     setup = Setup(path, ports[0], ports[1], (CORES[-1],), tmp_path, deployment=deployment)
     with device("convoy").start(setup) as running:
         running.ready(60)
+        costs = running.part_costs()
+        assert list(costs) == ["1: router", "2: l2fwd"][:threads]
+        whole = running.cost()
+        assert not costs or sum(one.busy_cycles for one in costs.values()) <= whole.busy_cycles
         result = running.cooperative_threads()
         assert len(result) == threads
         assert sorted(process_of(thread) for thread in result) == sorted(
