@@ -147,18 +147,47 @@ static void add_queues(struct cv_connection *connection)
 	}
 }
 
+// The next of the networks' sockets, of so many bytes; NULL: there are no more. *at: where to go on.
+static const char *next_network(const char **at, size_t *len)
+{
+	const char *path = *at;
+
+	if (path == NULL || *path == '\0')
+		return NULL;
+	*len = strcspn(path, ",");
+	*at = path + *len + (path[*len] == ',');
+	return path;
+}
+
 static bool is_network(const char *path)
 {
-	const size_t len = strlen(path);
+	const char *at = cv_connection_config.networks, *network;
+	size_t len;
 
-	for (const char *at = cv_connection_config.networks; at != NULL && *at != '\0';) {
-		const size_t word = strcspn(at, ",");
-
-		if (word == len && memcmp(at, path, len) == 0)
+	while ((network = next_network(&at, &len)) != NULL)
+		if (len == strlen(path) && memcmp(network, path, len) == 0)
 			return true;
-		at += word + (at[word] == ',');
-	}
 	return false;
+}
+
+// Whose convoys are a guest's: with the first guest, when the program's sockets are there, most likely.
+static void log_networks_without_socket(void)
+{
+	static bool logged;
+	const char *at = cv_connection_config.networks, *network;
+	char path[PATH_MAX];
+	size_t len;
+
+	if (__atomic_exchange_n(&logged, true, __ATOMIC_RELAXED))
+		return;
+	while ((network = next_network(&at, &len)) != NULL) {
+		snprintf(path, sizeof(path), "%.*s", (int)len, network);
+		if (socket_of(path) == NULL)
+			fprintf(stderr,
+				"convoy: vhost: network %s: the program has no socket of that name "
+				"by now; name it as the program does\n",
+				path);
+	}
 }
 
 // NULL: no memory, or it has no name.
@@ -223,6 +252,7 @@ static int new_device(int vid)
 		connection->device.running = true;
 		__atomic_store_n(&connection->ours, true, __ATOMIC_RELEASE);
 		grant(connection);
+		log_networks_without_socket();
 	}
 	return connection->program->new_device != NULL ? connection->program->new_device(vid) : 0;
 }

@@ -124,7 +124,7 @@ def test_after_its_barrier_the_next_packet(
     assert {nfi for _, nfi in wire.came} == {0, 1, 2}
     assert counts["next_hops"]["b"]["packets"] == expected.count(1)
     assert counts["next_hops"]["c"]["packets"] == expected.count(2)
-    assert counts["accounting"]["dropped"] == 0
+    assert counts["accounting"]["dropped"] == 0, counts  # which, where it is not
     assert counts["openflow"]["refused"] == 0
 
 

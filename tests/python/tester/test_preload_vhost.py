@@ -64,7 +64,8 @@ def _tells(line: str, socket: str) -> bool:
 
 def test_guests_are_killed_and_come_back(device: Callable[..., Device], library: str):
     running = device()
-    running.environment = {"LD_PRELOAD": library, "CONVOY_VHOST": NEXT_HOP}
+    words = f"{NEXT_HOP} network=/no/socket"
+    running.environment = {"LD_PRELOAD": library, "CONVOY_VHOST": words}
     running.start()
     for _ in range(2):
         with ConvoyGen(ports(running), core=CORES[-1]) as tester:
@@ -73,6 +74,11 @@ def test_guests_are_killed_and_come_back(device: Callable[..., Device], library:
             tester._process.say('{"rate_pps": 1000000, "duration_s": 20, "tolerance": 1}')
             tester._process.signal(9)
     assert running.alive()
+    process = running._process
+    assert process is not None
+    assert process.stderr.wait(
+        lambda text: "network /no/socket: the program has no socket of that name by now" in text, 10
+    )
 
 
 def test_bad_settings_are_refused(library: str):
