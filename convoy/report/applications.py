@@ -52,6 +52,11 @@ class Served:
         """Return the device as reports write it."""
         return display_name(self.device, run=self.run)
 
+    @property
+    def hosts_full(self) -> bool:
+        """Return whether client and server had no more to give: its figures are lower bounds."""
+        return bool(self.hosts_shares) and statistics.median(self.hosts_shares) > BUSY
+
     def values(self, name: str) -> list[float]:
         """Return a figure's values, one for each round that has it."""
         return [figures[name] for figures in self.rounds.values() if name in figures]

@@ -222,7 +222,7 @@ def _served(run: Run, scenario: str, which: str, quantity: Quantity) -> Measured
                 raise NotMeasuredError(f"{row.device}: {emulated}")
             rounds = {i: f[row.figure] for i, f in row.rounds.items() if row.figure in f}
             if rounds:
-                return _of(UNITS[quantity.metric], rounds)
+                return _of(UNITS[quantity.metric], rounds, lower_bound=row.hosts_full)
             raise NotMeasuredError(f"{words(quantity)}: {'; '.join(row.failed[:1])}")
     raise NotMeasuredError(_why(run, scenario, quantity, quantity.metric))
 

@@ -274,26 +274,54 @@ def test_without_a_loss_there_is_no_loss_period_and_the_ledger_says_why(tmp_path
     assert (one.verdict, one.why) == (UNTESTED, "convoy, a, 64 B, 1 Mpps: no packet was lost")
 
 
+def applications(mbps, hosts_busy=None):
+    """Return trials of iperf3, three rounds behind each setup."""
+    return [
+        ApplicationTrial(
+            point=ApplicationPoint(scenario="x", setup=setup, device="convoy", functions=(),
+                                   port_kind="af_packet", application="iperf3-udp",
+                                   frame_bytes=64, repeat=repeat),
+            outcome="measured", duration_s=1, figure="mbps", figures={"mbps": value + repeat},
+            hosts_busy_share=(hosts_busy or {}).get(setup),
+        )
+        for setup, value in mbps.items()
+        for repeat in range(3)
+    ]  # fmt: skip
+
+
+IPERF3 = "{metric: iperf3-udp, setup: %s}"
+
+
+@pytest.mark.parametrize(
+    ("busy", "verdict_of", "words"),
+    [
+        ({"a": 0.5, "b": 0.5}, CONTRADICTED, "50 .. 52] Mbit/s / 101"),
+        ({"a": 0.5, "b": 0.99}, CONTRADICTED, "/ ≥ 101"),  # that was faster, and maybe more so
+        ({"a": 0.99, "b": 0.5}, UNCLEAR, "≥ 51"),
+        ({"a": 0.99, "b": 0.99}, UNCLEAR, "≥ 51"),
+    ],
+)
+def test_what_hosts_with_nothing_left_got_is_a_lower_bound(tmp_path, busy, verdict_of, words):
+    more = applications({"a": 50.0, "b": 100.0}, busy)
+    run = run_of(tmp_path, rates(a=TEN), more=more)
+    order = f"{{order: {{of: [{IPERF3 % 'a'}, {IPERF3 % 'b'}]}}}}"
+    one = verdict(tmp_path, run, order, EACH)
+    assert one.verdict == verdict_of
+    assert words in one.why
+
+
 def test_programs_in_memory_and_applications_are_quantities(tmp_path):
     rows = [{"row": "one", "cycles": {"median": 10, "min": 9, "max": 11}},
             {"row": "two", "cycles": {"median": 20, "min": 19, "max": 21}}]  # fmt: skip
     more = [Memory(scenario="x", what="vring", command=("b",), result={"results": rows})]
-    for setup, mbps in (("a", 100.0), ("b", 50.0)):
-        for repeat in range(3):
-            where = ApplicationPoint(scenario="x", setup=setup, device="convoy", functions=(),
-                                     port_kind="af_packet", application="iperf3-udp",
-                                     frame_bytes=64, repeat=repeat)  # fmt: skip
-            figures = {"mbps": mbps + repeat}
-            more.append(ApplicationTrial(point=where, outcome="measured", duration_s=1,
-                                         figure="mbps", figures=figures))  # fmt: skip
+    more += applications({"a": 100.0, "b": 50.0})
     run = run_of(tmp_path, rates(a=TEN), more=more)
     part = "{metric: in-memory, part: {what: vring, figure: cycles, row: {row: %s}}}"
     two, one = part % "two", part % "one"
     assert verdict(tmp_path, run, f"{{order: {{of: [{two}, {one}]}}}}").verdict == HOLDS
     assert verdict(tmp_path, run, f"{{order: {{of: [{one}, {two}]}}}}").verdict == CONTRADICTED
     assert verdict(tmp_path, run, f"{{value: {{of: {one}, most: 10}}}}").verdict == UNCLEAR
-    iperf3 = "{metric: iperf3-udp, setup: %s}"
-    order = f"{{order: {{of: [{iperf3 % 'a'}, {iperf3 % 'b'}]}}}}"
+    order = f"{{order: {{of: [{IPERF3 % 'a'}, {IPERF3 % 'b'}]}}}}"
     assert verdict(tmp_path, run, order, EACH).verdict == HOLDS
 
 
