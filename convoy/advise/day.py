@@ -186,7 +186,7 @@ def over(ways: Iterable[Planned], periods: Iterable[Period]) -> Day | None:
     best: Day | None = None
 
     def order(day: Day) -> tuple[float, int, float]:
-        return day.core_hours, len(day.way.nodes), day.way.narrowest.busy
+        return day.core_hours, day.way.servers, day.way.narrowest.busy
 
     for way in ways:
         day = _day(way, some, best.core_hours if best else math.inf)

@@ -65,9 +65,9 @@ class Planned:
 
     def latency(self) -> list[tuple[str, float, float]]:
         """Return loads with the median latency, in ns, and half of its interval, a share."""
-        result = []
         if self.nodes[0].chain.own:  # the line is of one core
             return []
+        result = []
         for line in self.model.latency:
             each = [_latency(line, node) for node in self.nodes]
             result.append((line.load, sum(each), line.error))
