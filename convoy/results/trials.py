@@ -86,7 +86,7 @@ class Trial(_Line):
     device_cpu_ns: int | None = None  # CPU time of the device's processes; None: it has none
     core_busy_share: float | None = None  # of the device's core, whoever used it (/proc/stat)
     cost: Cost | None = None  # None: the device does not count that
-    part_costs: dict[str, Cost] = Field(default_factory=dict)  # of a switch, and VNFs behind it
+    part_costs: dict[str, Cost] = Field(default_factory=dict)  # switch and VNFs, or processes
     device_before: dict[str, Any] | None = None  # what the device counted, by its own names
     device_after: dict[str, Any] | None = None
     # Time to effect of each change of the configuration that ended in it; None: it stays.
