@@ -81,7 +81,8 @@ def parts(switch: Device, setup: Setup) -> tuple[Setup, list[Setup]]:
     of_vnf = options if convoys in (NATIVE, GUEST, BOTH) else {}
     if vnf == "vm":
         of_vnf = {"guest": setup.options.get("guest", "kernel")}
-        of_vnf |= {"offloads": "no"} if convoys == SWITCH else {}
+        of_vnf |= {"offloads": "no"} if convoys in (SWITCH, BOTH) else {}
+        of_vnf |= {"convoys": "ethdev-view"} if convoys in (GUEST, BOTH) else {}
     of_vnf |= {key: setup.options[key] for key in container.OPTION if key in setup.options}
     back = None if setup.back is None else setup.back[::-1]
     vnfs = [
@@ -241,7 +242,7 @@ def _ability(switch: Device) -> Ability:
         both_ways=switch.ability.both_ways,
         options={
             "vnf": tuple(VNFS),
-            "guest": ("kernel", "convoy"),  # whose functions a vm has
+            "guest": Vm.ability.options["guest"],  # whose functions a vm has
             "convoys": ("no", NATIVE, SWITCH, GUEST, BOTH),
             **container.OPTION,  # of the VNFs
         },
@@ -272,7 +273,7 @@ class SwitchVnf(Device):
             raise InputError("what comes back must meet as many functions")
         if convoys == NATIVE and vnf != "convoy":
             raise InputError(f"convoys=native: {vnf} knows no convoys; use vnf=convoy, or guest")
-        if convoys in (GUEST, BOTH) and vnf != "testpmd":
+        if convoys in (GUEST, BOTH) and vnf not in ("testpmd", "vm"):
             raise InputError(f"convoys={convoys}: the library goes under testpmd; use vnf=testpmd")
         if convoys == SWITCH and vnf == "linux":
             raise InputError("convoys=switch: the library's ports are vhost-user; leave it out")

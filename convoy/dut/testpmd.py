@@ -29,7 +29,7 @@ from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
 from convoy.dut.base import Ability, Device, Function, PortAt, Presence, Running, Setup
 from convoy.dut.functions import read
 from convoy.dut.process import RunningProcess
-from convoy.errors import ConvoyError, InputError
+from convoy.errors import InputError
 from convoy.host.command import CommandError, run
 from convoy.host.folders import dpdk_folder
 from convoy.host.priority import prefer
@@ -38,7 +38,9 @@ from convoy.host.programs import need
 from convoy.host.run_queue import WORKERS, threads_named
 
 PROGRAM = "dpdk-testpmd"
+MISSING = f"not installed: {PROGRAM} (Debian: apt-get install dpdk)"
 LIBRARY = "libconvoy_ethdev.so"
+CONVOYS = ("no", "ethdev-view", "ethdev-copy")
 # Of the convoys that it sends, by the other port than they came. The tester looks at none of it.
 NEXT_HOP = "dst_mac=02:00:00:00:00:02 dst=192.0.2.2 src=192.0.2.1"
 MEMORY_MB = 512  # for two ports, and a quarter of it for each port more
@@ -49,6 +51,14 @@ STATS_PERIOD_S = 3600
 # Before its command: waits for two sockets, to which it connects but once. The first process of a
 # container ends by a signal only if it says so.
 WAIT = 'trap "exit 1" TERM; until [ -S "$0" ] && [ -S "$1" ]; do sleep 0.02; done; shift; exec "$@"'
+
+
+def program() -> str:
+    """Return where it is. Raises InputError."""
+    path = shutil.which(PROGRAM)
+    if path is None:
+        raise InputError(MISSING)
+    return path
 
 
 def mode(functions: tuple[Function, ...]) -> list[str]:
@@ -143,18 +153,18 @@ class Testpmd(Device):
         chains=False,
         queues=16,
         switches=True,
-        options={"convoys": ("no", "ethdev-view", "ethdev-copy"), **container.OPTION},
+        options={"convoys": CONVOYS, **container.OPTION},
     )
 
     def presence(self) -> Presence:
         """Look for dpdk-testpmd on PATH."""
-        program = shutil.which(PROGRAM)
-        if program is None:
-            return Presence("", f"not installed: {PROGRAM} (Debian: apt-get install dpdk)")
         try:
-            ended = run([program, "-v", "--no-huge", "--no-pci", "-m", "64", "--help"])
+            path = program()
+            ended = run([path, "-v", "--no-huge", "--no-pci", "-m", "64", "--help"])
+        except InputError as error:
+            return Presence("", str(error))
         except CommandError as error:
-            return Presence("", f"not installed: {program} does not run: {error}")
+            return Presence("", f"not installed: {path} does not run: {error}")
         version = re.search(r"RTE Version: '(.*)'", ended.output)
         return Presence(version[1] if version else "unknown")
 
@@ -170,11 +180,9 @@ class Testpmd(Device):
 
     def start(self, setup: Setup) -> Running:
         """Start it between two sockets: of vhost-user, which it makes, or of virtio-user."""
-        program = shutil.which(PROGRAM)
-        if program is None:
-            raise ConvoyError(self.presence().missing)
+        path = program()
         convoys = preloaded(self.option(setup, "convoys"))
-        words: Sequence[str] = [*convoys, *command(program, setup)]
+        words: Sequence[str] = [*convoys, *command(path, setup)]
         if setup.left.kind == "virtio-user":
             words = waiting(words, setup)
         environment = dpdk_folder(setup.folder)
@@ -182,7 +190,7 @@ class Testpmd(Device):
         with ExitStack() as begun:
             holding = None
             if container.wanted(setup):
-                used = [Path(program), *([need(LIBRARY)] if convoys else [])]
+                used = [Path(path), *([need(LIBRARY)] if convoys else [])]
                 holding = begun.enter_context(container.holding(setup, *used))
                 words = holding.command(*words, environment=dpdk_folder(holding.files))
                 environment = {}

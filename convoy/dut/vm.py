@@ -3,7 +3,8 @@
 """A virtual machine with functions in it: QEMU, behind vhost-user.
 
 The option `guest` says whose they are: its kernel's (of a chain, each in a container of its own),
-or our own node's, which runs there on virtio, or (`nic`) on cards that QEMU emulates.
+our own node's, or those of DPDK's testpmd, beneath which our library may be (`convoys`). The latter
+two run there on virtio, or (`nic`) on cards that QEMU emulates.
 
 Without KVM it is emulated: good to see that it works, and marked as not comparable wherever a
 result of it is shown.
@@ -13,27 +14,50 @@ QEMU has the guest's side of the ports and waits for the other side: the tester 
 
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from convoy.chain.functions import FUNCTIONS
 from convoy.chain.machine import guest_device
-from convoy.dut import convoy, guest
+from convoy.dut import convoy, guest, testpmd
 from convoy.dut.base import Ability, Device, PortAt, Presence, Running, Setup
 from convoy.dut.linux import scripts
 from convoy.errors import ConvoyError, InputError
 from convoy.host import qemu
 from convoy.host.command import run
-from convoy.host.guest import FAILED, HOW, NIC_DRIVERS, READY, kernel, node_guest
+from convoy.host.guest import (
+    FAILED,
+    HOW,
+    NIC_DRIVERS,
+    READY,
+    TESTPMD_READY,
+    kernel,
+    node_guest,
+    testpmd_guest,
+)
 from convoy.host.priority import prefer
 from convoy.host.process import Process, output_of
+from convoy.host.programs import need
 
 EMULATED = "emulated: not comparable"
-MEMORY_MB = {"kernel": 384, "convoy": 1024}
 ANSWER_S = 30.0
 PCI = tuple(map(guest_device, range(2)))
-HUGEPAGES = 200  # of 2 MiB, of a node
+
+
+class _Inside(NamedTuple):
+    note: str
+    memory_mb: int  # of the guest
+    hugepages: int  # of 2 MiB, of these
+
+
+INSIDE = {
+    "kernel": _Inside("functions in the guest's kernel", 384, 0),
+    "convoy": _Inside("convoyd in the guest", 1024, 200),
+    "testpmd": _Inside("testpmd in the guest", 1536, 300),
+}
 
 
 def _device(at: PortAt, mac: str, nic: str, offloads: bool) -> qemu.NetDevice:
@@ -43,38 +67,56 @@ def _device(at: PortAt, mac: str, nic: str, offloads: bool) -> qemu.NetDevice:
     return qemu.NetDevice(kind, at.address, mac, model, offloads)
 
 
+def _inside(setup: Setup) -> Setup:
+    """Return a setup as it is in the guest: on its devices."""
+    left, right = (PortAt("dpdk", address) for address in PCI)
+    return replace(setup, left=left, right=right)
+
+
 def node_plan(setup: Setup) -> dict[str, Any]:
     """Return the plan of our node inside: on the guest's cores, devices and hugepages."""
-    ends = [PortAt("dpdk", address) for address in PCI]
-    plan = convoy.plan(replace(setup, left=ends[0], right=ends[1], hugepages=False))
+    plan = convoy.plan(replace(_inside(setup), hugepages=False))
     for core, worker in enumerate(plan["workers"]):
         worker["core"] = core
-    plan["eal"] |= {"hugepages": True, "memory_mb": HUGEPAGES * 2 * 3 // 4}
+    plan["eal"] |= {"hugepages": True, "memory_mb": INSIDE["convoy"].hugepages * 2 * 3 // 4}
     return plan
+
+
+def _guest(image: Path, setup: Setup, inside: str, nic: str, convoys: str) -> tuple[bytes, str]:
+    """Return a guest's file system, and what runs there in words. Raises ConvoyError."""
+    if inside == "convoy":
+        plan = node_plan(setup)
+        words = f"inside: convoyd with the plan {json.dumps(plan)}"
+        return node_guest(image, plan, PCI, nic).archive(), words
+    if inside == "testpmd":
+        program, before = testpmd.program(), testpmd.preloaded(convoys)
+        command = [
+            *before,
+            *testpmd.command(program, replace(_inside(setup), cores=(0,), hugepages=True)),
+        ]
+        used = [Path(program), *([need(testpmd.LIBRARY)] if before else [])]
+        files = testpmd_guest(image, command, used, PCI, nic).archive()
+        return files, f"inside: {shlex.join(command)}"
+    functions = scripts(setup)
+    words = "".join(f"inside: {each.program}{each.text}" for each in functions)
+    return guest.kernel_guest(image, functions), words
 
 
 class _Running(Running):
     polls_alone = False  # a virtual processor waits for QEMU's other threads
 
     def __init__(
-        self, setup: Setup, accelerator: str, inside: str, nic: str, offloads: bool
+        self, setup: Setup, accelerator: str, inside: str, nic: str, offloads: bool, convoys: str
     ) -> None:
         image = kernel()
         if image is None:
             raise ConvoyError(f"not installed: {HOW}")
-        if inside == "convoy":
-            plan = node_plan(setup)
-            files = node_guest(image, plan, PCI, nic).archive()
-            words = f"inside: convoyd with the plan {json.dumps(plan)}"
-        else:
-            functions = scripts(setup)
-            files = guest.kernel_guest(image, functions)
-            words = "".join(f"inside: {each.program}{each.text}" for each in functions)
+        files, words = _guest(image, setup, inside, nic, convoys)
         (setup.folder / "initramfs").write_bytes(files)
         self.notes = (EMULATED,) if accelerator == "tcg" else ()
-        self.notes += (
-            "functions in the guest's kernel" if inside == "kernel" else "convoyd in the guest",
-        )
+        self.notes += (INSIDE[inside].note,)
+        if convoys != "no":
+            self.notes += (f"packets are aggregated there: {testpmd.LIBRARY}, {convoys}",)
         if nic != "virtio":
             self.notes += (f"on {nic}, which QEMU emulates: not comparable",)
         self._inside = inside
@@ -82,14 +124,14 @@ class _Running(Running):
         command = qemu.command(
             accelerator,
             setup.cores,
-            MEMORY_MB[inside],
+            INSIDE[inside].memory_mb,
             image,
             setup.folder / "initramfs",
             [
                 _device(port, mac, nic, offloads)
                 for port, mac in ((setup.left, guest.LEFT), (setup.right, guest.RIGHT))
             ],
-            HUGEPAGES if inside == "convoy" else 0,
+            INSIDE[inside].hugepages,
         )
         self._process = Process(command, takes_input=True)
         self._process.name = qemu.PROGRAM
@@ -100,8 +142,10 @@ class _Running(Running):
     def ready(self, deadline_s: float) -> None:
         """Wait while its console goes on: an emulated guest may be slow, but not silent."""
 
+        ready = TESTPMD_READY if self._inside == "testpmd" else READY
+
         def decided(line: str) -> bool:
-            return READY in line or FAILED in line
+            return ready in line or FAILED in line
 
         what = "its guest was ready"
         line = self._process.wait_line(decided, deadline_s, what, renewed=True)
@@ -124,8 +168,8 @@ class _Running(Running):
         return self.processes()
 
     def counters(self) -> dict[str, Any] | None:
-        """Return what the guest's interfaces counted; our node there cannot be asked."""
-        if self._inside == "convoy":
+        """Return what the guest's interfaces counted; a program that has them cannot be asked."""
+        if self._inside != "kernel":
             return None
         seen: list[str] = []
         wanted = self._answers + self._links
@@ -159,7 +203,8 @@ class Vm(Device):
         cores=4,
         both_ways=True,
         options={
-            "guest": ("kernel", "convoy"),
+            "guest": tuple(INSIDE),
+            "convoys": testpmd.CONVOYS,  # under a guest's testpmd
             "accelerator": ("best", "kvm", "tcg"),
             "nic": tuple(NIC_DRIVERS),
             "offloads": ("yes", "no"),  # of virtio; libconvoy_vhost takes no guest with them
@@ -185,6 +230,7 @@ class Vm(Device):
         if setup.options.get("accelerator") == "kvm" and not qemu.kvm_works():
             raise InputError("KVM does not work here; use accelerator=tcg, which emulates")
         nic, inside = self.option(setup, "nic"), self.option(setup, "guest")
+        convoys = self.option(setup, "convoys")
         if nic != "virtio" and setup.left.kind != "tap":
             raise InputError(
                 f"nic={nic}: by {setup.left.kind} QEMU has virtio only; use ports of kind tap"
@@ -193,8 +239,20 @@ class Vm(Device):
             raise InputError(
                 f"nic={nic}: Debian's cloud kernel does not drive it; use guest=convoy"
             )
+        if convoys != "no" and inside != "testpmd":
+            raise InputError(f"convoys={convoys}: the library goes under guest=testpmd")
         if inside == "kernel":
             scripts(setup)
+        if inside == "testpmd":
+            self._check_testpmd(setup, convoys)
+
+    @staticmethod
+    def _check_testpmd(setup: Setup, convoys: str) -> None:
+        if len(setup.functions) > 1:
+            raise InputError("guest=testpmd: it runs one function")
+        testpmd.program()
+        testpmd.mode(setup.functions)
+        testpmd.preloaded(convoys)
 
     def start(self, setup: Setup) -> Running:
         """Boot it."""
@@ -203,4 +261,5 @@ class Vm(Device):
             accelerator = qemu.accelerator()
         inside, nic = self.option(setup, "guest"), self.option(setup, "nic")
         offloads = self.option(setup, "offloads") == "yes"
-        return _Running(setup, accelerator, inside, nic, offloads)
+        convoys = self.option(setup, "convoys")
+        return _Running(setup, accelerator, inside, nic, offloads, convoys)

@@ -3,13 +3,14 @@
 """What runs in a virtual machine: Debian's cloud kernel, and a file system of a few programs.
 
 Its first process loads modules, runs the script it was given and says READY on the serial console.
-Then each word that is written there runs the script of that name. One such guest is made here: our
-own node, which drives the network devices itself (by DPDK and uio_pci_generic: this kernel has no
-VFIO without IOMMU).
+Then each word that is written there runs the script of that name. Two such guests are made here:
+our own node, and DPDK's testpmd. Both drive the network devices themselves (by DPDK and
+uio_pci_generic: this kernel has no VFIO without IOMMU).
 """
 
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from convoy.host.programs import need
 ROOT = Path("/")
 READY = "convoy guest: ready"
 FAILED = "convoy guest: failed"
+TESTPMD_READY = "packets/burst="  # what testpmd says when it begins to forward
 HOW = (
     "a Debian cloud kernel and busybox (Debian: apt-get install linux-image-cloud-amd64 "
     "busybox-static)"
@@ -39,6 +41,7 @@ APPLETS = (
     "sh",
     "cat",
     "echo",
+    "env",
     "insmod",
     "mount",
     "poweroff",
@@ -53,8 +56,8 @@ APPLETS = (
 # Busybox's shell would take its own ip before the real one.
 REAL = 'ip() { /bin/ip "$@"; }\n'
 
-# Says nothing before the node does.
-_RUN_NODE = """\
+# The devices become DPDK's.
+_BIND = """\
 mkdir -p /dev/hugepages /run
 mount -t hugetlbfs none /dev/hugepages
 for each in {devices}; do
@@ -64,6 +67,11 @@ for each in {devices}; do
 	fi
 	echo $each > /sys/bus/pci/drivers_probe
 done
+"""
+# Says nothing before the node does.
+_RUN_NODE = (
+    _BIND
+    + """\
 (
 	RUNTIME_DIRECTORY=/run convoyd /plan.json > /said 2> /words &
 	echo $! > /pid
@@ -80,6 +88,7 @@ while ! grep -q '"ready"' /said; do
 done
 echo > /ran
 """
+)
 # What it says from now on goes to the console, and its read.sock is a serial port's.
 _JOIN_NODE = """\
 tail -n +1 -f /words > /dev/console &
@@ -154,6 +163,11 @@ def busybox() -> str | None:
     return shutil.which("busybox", path="/bin:/usr/bin:/usr/sbin")
 
 
+def _drivers(nic: str) -> list[Path]:
+    """Return the files of DPDK's drivers that a guest with such devices needs."""
+    return [path for driver in (*_DRIVERS, NIC_DRIVERS[nic]) for path in _driver(driver)]
+
+
 def _driver(name: str) -> list[Path]:
     """Return the files of one of DPDK's drivers."""
     files = sorted(_PMDS.glob(f"pmds-*/librte_{name}.so*"))
@@ -175,7 +189,7 @@ def node_guest(
     serial port, where there is one and socat.
     Raises InputError where a file is missing that the plan names, ConvoyError where a driver is.
     """
-    drivers = [path for driver in (*_DRIVERS, NIC_DRIVERS[nic]) for path in _driver(driver)]
+    drivers = _drivers(nic)
     run = _RUN_NODE.format(devices=" ".join(devices), failed=FAILED)
     joined = shutil.which("socat") is not None
     made = guest(image, NODE_MODULES, run + (_JOIN_NODE if joined else ""), {"stop": _STOP_NODE})
@@ -185,13 +199,36 @@ def node_guest(
     made.libraries(convoyd)
     made.mirror(LIBGCC)
     for path in drivers:
-        made.mirror(path)
-        made.libraries(path)
+        _with_libraries(made, path)
     if joined:
         made.program("socat")
     for file in files_of(plan):
         made.copy(Path(file), file)
     return made
+
+
+def testpmd_guest(
+    image: Path, command: Sequence[str], files: Sequence[Path], devices: Sequence[str], nic: str
+) -> Initramfs:
+    """Return the file system of a guest in which testpmd runs; its console says TESTPMD_READY.
+
+    command: as it would be here. files: the program, and what is preloaded. devices, nic: as of
+    node_guest(). Raises ConvoyError where a driver is missing.
+    """
+    drivers = _drivers(nic)
+    bind = _BIND.format(devices=" ".join(devices))
+    # On a terminal it says a line when it has one.
+    run = f"{bind}RUNTIME_DIRECTORY=/run {shlex.join(command)} > /dev/console\n"
+    made = guest(image, NODE_MODULES, run, {})
+    made.mirror(LIBGCC)
+    for path in (*files, *drivers):
+        _with_libraries(made, path)
+    return made
+
+
+def _with_libraries(made: Initramfs, path: Path) -> None:
+    made.mirror(path)
+    made.libraries(path)
 
 
 def guest(

@@ -147,5 +147,12 @@ def described(nic: Nic) -> str:
     return f"{nic.kind}, {name}{fast}, MTU {text(_ROOT, f'sys/class/net/{nic.name}/mtu')}"
 
 
+def is_virtual_function(nic: Nic) -> bool:
+    """Return whether an interface is a virtual function of a card (SR-IOV) of this machine."""
+    if nic.kind == "dpdk":
+        return (_ROOT / f"sys/bus/pci/devices/{nic.name}/physfn").exists()
+    return (_ROOT / f"sys/class/net/{nic.name}/device/physfn").exists()
+
+
 def _virtual(device: Path) -> str:
     return "a virtual interface" if "virtual" in str(device.resolve()) else "driver unknown"

@@ -172,6 +172,10 @@ class Needs(_Model):
 
     cores: int = _field("logical processors that may be used", 2, ge=1)
     numa_nodes: int = _field("NUMA nodes of these", 1, ge=1)
+    virtual_functions: bool = _field(
+        "the device has virtual functions of a network card (SR-IOV): bench run --device-host",
+        False,
+    )
     folder: str | None = _field(
         "a folder of captures; a relative path begins at the scenario's folder", None
     )

@@ -50,6 +50,7 @@ class DeviceMachine:
     no_speeds: str  # why CPU speeds cannot be had; empty: they can
     place: Callable[[SetupSpec], tuple[int, ...]]  # a core for each function. Raises InputError
     elsewhere: Host | None = None  # what another machine is
+    virtual_functions: bool = False  # devices' ports are such of a network card
 
 
 def this_one(core: int) -> DeviceMachine:

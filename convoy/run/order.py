@@ -154,12 +154,17 @@ def port_kind(device: Device, spec: SetupSpec) -> str:
     return next((kind for kind in PORT_KINDS if kind in kinds), "vhost-user")
 
 
-def lacking(scenario: Scenario, cores: int, numa_nodes: int) -> str:
+def lacking(scenario: Scenario, cores: int, numa_nodes: int, virtual_functions: bool) -> str:
     """Return why a scenario cannot run on such a machine, or the empty string."""
     if scenario.pending:
         return scenario.pending
     if scenario.needs.numa_nodes > numa_nodes:
         return f"needs {scenario.needs.numa_nodes} NUMA nodes; this machine has {numa_nodes}"
+    if scenario.needs.virtual_functions and not virtual_functions:
+        return (
+            "needs virtual functions of a network card as the device's ports (bench run "
+            "--device-host, --device-ports dpdk:PCI-ADDRESS)"
+        )
     if scenario.needs.cores > cores:
         return f"needs {scenario.needs.cores} cores; this process may use {cores}: see taskset"
     return ""
@@ -241,10 +246,11 @@ def order(
     place: Callable[[SetupSpec], tuple[int, ...]] = lambda spec: (),
     elsewhere: bool = False,
     only: Mapping[str, Sequence[Chosen]] = {},
+    virtual_functions: bool = False,
 ) -> Order:
     """Return the device runs of a run, and what is left out. no_speeds: why no core can
     be slowed down. elsewhere: devices are on another machine. only: of some scenarios, the points
-    that are measured.
+    that are measured. virtual_functions: devices' ports are such of a network card.
 
     place: cores for a setup that asks for its own; raises InputError where there are none.
     """
@@ -258,7 +264,7 @@ def order(
         return device.presence() if device is not None else None
 
     for name, scenario in scenarios.items():
-        why = lacking(scenario, cores, numa_nodes)
+        why = lacking(scenario, cores, numa_nodes, virtual_functions)
         if why:
             cannot.append(Cannot(name, "", "", why))
             continue

@@ -135,6 +135,7 @@ def order_here(bench_plan: BenchPlan, machine: DeviceMachine | None = None) -> O
         at.place,
         at.elsewhere is not None,
         bench_plan.only,
+        at.virtual_functions,
     )
 
 

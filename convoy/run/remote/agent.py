@@ -26,7 +26,7 @@ from convoy.chain.nic import Nic
 from convoy.dut.base import Device, PortAt, Running, Setup
 from convoy.dut.devices import device
 from convoy.errors import ConvoyError, InputError, first_problem
-from convoy.host.interface import Lent, described
+from convoy.host.interface import Lent, described, is_virtual_function
 from convoy.host.private import private_folder
 from convoy.host.run_queue import ThreadTime
 from convoy.results.scenario import SetupSpec
@@ -139,6 +139,7 @@ class Agent:
             allowed=self._here.allowed,
             numa_nodes=self._here.numa_nodes,
             hugepages=self._here.hugepages,
+            virtual_functions=all(map(is_virtual_function, ports)),
         )
 
     def _presence(self, request: messages.IsPresent) -> messages.Present:

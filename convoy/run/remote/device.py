@@ -166,4 +166,5 @@ def other_one(connection: Connection, nics: Sequence[Nic]) -> DeviceMachine:
         NO_SPEEDS,
         place,
         machine.host,
+        machine.virtual_functions,
     )

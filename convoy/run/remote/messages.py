@@ -61,6 +61,7 @@ class Machine(Message):
     allowed: _Count  # cores
     numa_nodes: _Count
     hugepages: bool
+    virtual_functions: bool  # of a network card: what the ports are
 
 
 class Present(Message):

@@ -126,6 +126,14 @@ def test_a_setup_gets_cores_of_its_own_or_is_left_out_with_the_reason():
     ]
 
 
+def test_virtual_functions_of_a_card_are_not_taken_for_granted():
+    wanted = {"s": scenario({"1": ROUTER}, needs={"virtual-functions": True})}
+    plan = order(wanted, {"a": Yields()}, 1, 2, 1)
+    assert not plan.device_runs
+    assert plan.cannot[0].why.startswith("needs virtual functions of a network card")
+    assert order(wanted, {"a": Yields()}, 1, 2, 1, virtual_functions=True).device_runs
+
+
 @pytest.mark.parametrize("name", ["switch-vnf", "switch-vnf-convoys"])
 def test_switch_and_vnfs_have_a_core_each_in_setups_that_say_so(name):
     setups = load(name).setups

@@ -91,6 +91,22 @@ REFUSED = [
     ),
     (
         "vm",
+        setup(CHAIN, "virtio-user", options={"guest": "convoy", "convoys": "ethdev-view"}),
+        "convoys=ethdev-view: the library goes under guest=testpmd",
+    ),
+    ("vm", setup(CHAIN, "virtio-user", options={"guest": "testpmd"}), "it runs one function"),
+    (
+        "vm",
+        setup((functions.router(1),), "virtio-user", options={"guest": "testpmd"}),
+        "it has no mode that does this router",
+    ),
+    (
+        "ovs-dpdk+vnf",
+        setup((functions.bridge(),), options={"vnf": "vm", "convoys": "guest"}),
+        "convoys=ethdev-view: the library goes under guest=testpmd",
+    ),
+    (
+        "vm",
         setup(CHAIN, "tap", options={"nic": "vmxnet3"}),
         "nic=vmxnet3: Debian's cloud kernel does not drive it; use guest=convoy",
     ),

@@ -372,9 +372,12 @@ def test_namespaces_behind_a_switch(name, case, here, tmp_path: Path):
     assert "switch and VNFs share a core: the kernel interrupts the switch there" in notes
 
 
-@pytest.mark.skipif(
+GUESTS = pytest.mark.skipif(
     "CONVOY_GUESTS" not in os.environ, reason="guests boot for minutes: CONVOY_GUESTS=1"
 )
+
+
+@GUESTS
 @pytest.mark.parametrize(
     ("name", "case"),
     [("ovs-dpdk+vnf", "firewall"), ("convoy+vnf", "firewall"), ("testpmd+vnf", "router")],
@@ -396,6 +399,18 @@ def test_a_guest_under_open_vswitch_with_the_library(guest, here, tmp_path: Path
     )  # fmt: skip
     assert any("in the guest" in note for note in notes)
     assert any(note.startswith("packets are aggregated in the switch") for note in notes)
+
+
+@pytest.mark.parametrize("convoys", [pytest.param("guest", marks=GUESTS), "both"])
+def test_testpmd_in_a_guest_under_open_vswitch_aggregates(convoys, here, tmp_path: Path):
+    here(device("ovs-dpdk+vnf"))
+    here(device("vm"))
+    notes = conforms(
+        device("ovs-dpdk+vnf"), "vhost-user", "bridge", tmp_path,
+        vnf="vm", guest="testpmd", convoys=convoys,
+    )  # fmt: skip
+    assert "testpmd in the guest" in notes
+    assert "packets are aggregated there: libconvoy_ethdev.so, ethdev-view" in notes
 
 
 @IN_TURN
@@ -443,6 +458,13 @@ def test_our_node_in_a_virtual_machine(here, tmp_path: Path):
     here(device("vm"))
     notes = conforms(device("vm"), "virtio-user", "chain", tmp_path, guest="convoy")
     assert "convoyd in the guest" in notes
+
+
+@GUESTS
+def test_testpmd_in_a_virtual_machine(here, tmp_path: Path):
+    here(device("vm"))
+    notes = conforms(device("vm"), "virtio-user", "swap", tmp_path, guest="testpmd")
+    assert "testpmd in the guest" in notes
 
 
 @pytest.mark.parametrize("nic", ["e1000e", "vmxnet3"])
