@@ -5,9 +5,10 @@
 One linear system for each frame size, so nothing is assumed about how costs grow with length; a
 size between two that were measured is interpolated between their predictions. Rows count by their
 relative errors. The error is the fit's own: that of each row where the others predict it
-(cross-validation), of all sizes, at least the residuals and the noise floor. The interval is
-Student's, 95 %, for one more measurement. A chain whose costs the rows do not determine (in
-statistics: that is not estimable) is refused, with what is missing.
+(cross-validation), less what such a prediction is uncertain by, of all sizes; at least the
+residuals and the noise floor. The interval is Student's, 95 %, for one more measurement. A chain
+whose costs the rows do not determine (in statistics: that is not estimable) is refused, with what
+is missing.
 """
 
 import math
@@ -96,10 +97,15 @@ class _System:
         self.projection: Array = self.inverse @ self.weighted  # on what the rows determine
 
     def left_out(self) -> Array:
-        """Return each row's error where the others predict it (PRESS), a share of its cycles."""
+        """Return each row's error where the others predict it, a share of its cycles.
+
+        That error is its residual over 1 - its leverage, and of the variance that predictions of
+        its leverage have (a row that they hardly determine is far off by noise alone): divided by
+        the root of both, what is left is the error of one measurement (studentized residuals).
+        """
         own = np.einsum("ij,ji->i", self.weighted, self.inverse)
-        can = own < 1 - 1e-6  # without the others the rest do not determine it
-        result: Array = self.residuals[can] / (1 - own[can])
+        can = own < 1 - 1e-6  # without it the rest do not determine it
+        result: Array = self.residuals[can] / np.sqrt(1 - own[can])
         return result
 
     def vector(self, costs: Mapping[Unknown, float]) -> Array:

@@ -27,12 +27,16 @@ def _group() -> None:
 def command(
     folders: Annotated[list[Path], typer.Argument(help="Runs' folders: results/...")],
     output: Annotated[Path, typer.Option("-o", "--output", help="File, such as runs.tar.xz.")],
+    histograms: Annotated[
+        bool,
+        typer.Option(help="Keep each trial's histogram of latency; percentiles are kept anyway."),
+    ] = True,
 ) -> None:
     """Put runs into one compressed file, which `convoy report` and `convoy advise` read.
 
     Logs and pages are left out. Equal results make equal files.
     """
-    pack(folders, output, CHECKOUT)
+    pack(folders, output, CHECKOUT, histograms)
     messages().print(f"{output}: {output.stat().st_size:,} bytes", markup=False)
 
 

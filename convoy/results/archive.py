@@ -31,13 +31,15 @@ from convoy.results.folder import (
 FILES = (PLAN, HOST, TRIALS, POINTS, MEMORY, SIMULATED)
 MOST_BYTES = 4 << 30  # that an archive may hold
 MOST_FILES = 1000
+_HISTOGRAM = re.compile(rb'"histogram_ns":\[[^"]*\](?=[,}])')
 _NAME = re.compile(rf"([\w.+-]{{1,100}})/({'|'.join(map(re.escape, FILES))})")
 
 
-def pack(folders: Sequence[Path], to: Path, checkout: Path) -> None:
+def pack(folders: Sequence[Path], to: Path, checkout: Path, histograms: bool = True) -> None:
     """Write an archive of runs' folders, each by its name. Raises InputError.
 
     Where the checkout lies is not in it: paths of its programs begin there.
+    histograms: with those of latency; its percentiles are kept either way.
     """
     here = f"{checkout}/".encode()
     names = [path.resolve().name for path in folders]
@@ -54,6 +56,8 @@ def pack(folders: Sequence[Path], to: Path, checkout: Path) -> None:
             for file in FILES:
                 if (path / file).exists():
                     data = (path / file).read_bytes().replace(here, b"")
+                    if not histograms:
+                        data = _HISTOGRAM.sub(b'"histogram_ns":[]', data)
                     entry = tarfile.TarInfo(f"{name}/{file}")
                     entry.size = len(data)
                     archive.addfile(entry, io.BytesIO(data))

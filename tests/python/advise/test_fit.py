@@ -118,7 +118,8 @@ def test_the_interval_holds_as_often_as_it_says(chain):
         result = Fit(rows(ONE_BY_ONE, noise=0.03, seed=seed)).predict(chain, 64)
         again = true_cycles(chain, 64) * math.exp(random.Random(1000 + seed).gauss(0, 0.03))
         held += result.low <= again <= result.high
-    assert held >= 176  # of 190 expected; fewer than this by chance once in a thousand
+    # Of 190 expected. Fewer by chance once in a thousand runs; all of them, once in 28,000.
+    assert 176 <= held < 200
 
 
 def test_costs_are_found_by_themselves():

@@ -3,6 +3,7 @@
 """Runs in one file: what is read from it is what the folders say, and nothing else gets out."""
 
 import io
+import re
 import tarfile
 from pathlib import Path
 
@@ -41,6 +42,15 @@ def test_equal_results_are_equal_bytes(folders, tmp_path):
     for name, order in (("a", folders), ("b", folders[::-1])):
         pack(order, tmp_path / name, ROOT)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_without_histograms_the_rest_is_as_it_was(folders, tmp_path):
+    pack(folders, tmp_path / "runs.tar.xz", ROOT, histograms=False)
+    with unpacked([tmp_path / "runs.tar.xz"]) as places:
+        less = [(place / "trials.jsonl").read_text() for place in places.values()]
+    whole = [(folder / "trials.jsonl").read_text() for folder in folders]
+    assert all('"histogram_ns":[[' in text for text in whole)
+    assert [re.sub(r'("histogram_ns":)\[\[.*?\]\]', r"\1[]", text) for text in whole] == less
 
 
 def archive(path, *members, compress="xz"):

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The table of the held-out check says what the results beside its page say."""
+
+import statistics
+from collections.abc import Sequence
+
+import pytest
+
+from convoy.advise.check import Check, Compared, check
+from convoy.report.run_data import read
+
+from .pages import ROOT
+
+PAGE = ROOT / "docs/measurements/advice.md"
+OURS = ("convoy",)
+
+
+@pytest.fixture(scope="module")
+def result() -> Check:
+    return check(read([PAGE.with_suffix(".tar.xz")]).rows)
+
+
+def ways(result: Check) -> dict[str, list[Compared]]:
+    ours = [one for one in result.compared if one.kind.device in OURS]
+    plain = [one for one in ours if one.chain.form != "convoys"]
+    return {
+        "our node, one process, one by one": [one for one in plain if not one.chain.link],
+        "a process for each function, one by one": [one for one in plain if one.chain.link],
+        "in convoys": [one for one in ours if one.chain.form == "convoys"],
+        "Open vSwitch": [one for one in result.compared if one.kind.device == "ovs-dpdk"],
+        "all": list(result.compared),
+    }
+
+
+def row(name: str, some: Sequence[Compared]) -> str:
+    errors = [abs(one.error) for one in some]
+    width = statistics.median(one.interval for one in some)
+    inside = sum(one.inside for one in some)
+    return (
+        f"| {name} | {len(some)} | {statistics.median(errors):.1%} [{max(errors):.1%}] | "
+        f"{inside} | {width:.0%} |"
+    ).replace("%", " %")
+
+
+def test_the_table_is_that_of_the_results(result):
+    rows = [row(name, some) for name, some in ways(result).items()]
+    lines = PAGE.read_text("utf-8").splitlines()
+    assert [line for line in lines if line in rows] == rows, "\n".join(rows)
+
+
+def test_the_choices_are_those_of_the_results(result):
+    best = sum(one.advised is one.best for one in result.choices)
+    text = " ".join(PAGE.read_text("utf-8").split())
+    assert (
+        f"In {best} of {len(result.choices)} choices the advised way was the best of those that "
+        f"were measured; in {len(result.beaten)} another one was better beyond noise."
+    ) in text
+    assert result.holds
