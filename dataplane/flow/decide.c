@@ -11,17 +11,15 @@
 bool cv_flow_is_free(const struct cv_flow_packet *packet, const struct cv_flow_tuple *tuple)
 {
 	const bool v6 = tuple->family == 6;
-	const struct cv_flow_table *table = &packet->zone->table[v6];
 	union cv_flow_key key;
-	uint64_t hash;
 
+	if (!packet->looks) {
+		packet->zone->trusted = true;
+		return true;
+	}
 	cv_flow_set_answer(tuple, &key);
-	hash = cv_flow_hash_of(packet->zone, v6, &key);
-	if (packet->looks)
-		return cv_flow_table_find(table, &key, hash) == CV_FLOW_NONE;
-	rte_prefetch0(&table->buckets[cv_flow_first_bucket(table, hash)]);
-	packet->zone->trusted = true;
-	return true;
+	return cv_flow_table_find(&packet->zone->table[v6], &key,
+		       cv_flow_hash_of(packet->zone, v6, &key)) == CV_FLOW_NONE;
 }
 
 // What the functions of a group said of a flow.
@@ -106,16 +104,21 @@ struct answer {
 	uint64_t hash;
 };
 
-// What a flow's answers will have, by what was decided. Asks for the bucket of their key.
+// What a flow's answers will have, by what was decided. Asks for the buckets of their key: a new one is
+// looked for in its second as well, where others of its first had to go there.
 static struct answer answer_of(
 	const struct cv_flow_zone *zone, bool v6, const struct decision *decision)
 {
 	const struct cv_flow_table *table = &zone->table[v6];
 	struct answer answer;
+	uint32_t first;
 
 	cv_flow_set_answer(&decision->actions.tuple, &answer.key);
 	answer.hash = cv_flow_hash_of(zone, v6, &answer.key);
-	rte_prefetch0(&table->buckets[cv_flow_first_bucket(table, answer.hash)]);
+	first = cv_flow_first_bucket(table, answer.hash);
+	rte_prefetch0(&table->buckets[first]);
+	rte_prefetch0(&table->buckets[cv_flow_other_bucket(
+		first, cv_flow_signature(answer.hash), table->buckets_count)]);
 	return answer;
 }
 
@@ -467,7 +470,8 @@ static bool is_one_of(uint64_t one, const uint64_t *all, unsigned n)
 // itself, behind them: it may be of the same flow as one before, an answer even, or there is no room for
 // it or those behind.
 static unsigned begin_openings(struct cv_flow_zone *zone, const struct cv_view *views,
-	const uint8_t *which, struct opening *openings, unsigned n, uint32_t *late)
+	const uint8_t *which, const uint64_t *hashes, struct opening *openings, unsigned n,
+	uint32_t *late)
 {
 	uint64_t ends[CV_FLOW_OPENINGS];
 	unsigned count = 0;
@@ -476,17 +480,16 @@ static unsigned begin_openings(struct cv_flow_zone *zone, const struct cv_view *
 		struct opening *opening = &openings[count];
 		const struct cv_flow_parsed *parsed = &opening->parsed;
 		const struct cv_view *view = &views[which[i]];
-		uint64_t hash;
 
 		cv_flow_parse(view, &opening->parsed);
-		hash = cv_flow_hash_of(zone, parsed->v6, &parsed->key);
 		ends[i] = ends_of(parsed);
-		if (is_one_of(ends[i], ends, i) || cv_flow_table_find(&zone->table[parsed->v6],
-							   &parsed->key, hash) != CV_FLOW_NONE) {
+		if (is_one_of(ends[i], ends, i) ||
+			cv_flow_table_find(&zone->table[parsed->v6], &parsed->key, hashes[i]) !=
+				CV_FLOW_NONE) {
 			*late |= 1u << i;
 			continue;
 		}
-		if (take(zone, opening, hash) != CV_FLOW_BY_FUNCTION) {
+		if (take(zone, opening, hashes[i]) != CV_FLOW_BY_FUNCTION) {
 			*late |= UINT32_MAX << i;
 			break;
 		}
@@ -544,11 +547,11 @@ static void undo(
 	give_entry(zone, v6, opening->index);
 }
 
-// Writes what was decided, in the packets' order. Returns how many: up to one that cannot be, or is dropped
-// by a function that an earlier one has given something back to since.
+// Writes what was decided, in the packets' order, and the slots of those that go on. Returns how many: up
+// to one that cannot be, or is dropped by a function that an earlier one has given something back to since.
 static unsigned conclude_all(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	struct cv_view *views, uint8_t *verdicts, const uint8_t *which,
-	const struct opening *openings, unsigned n)
+	const struct opening *openings, unsigned n, uint32_t *slots)
 {
 	unsigned given_back = 0; // positions, the first so many
 
@@ -569,19 +572,27 @@ static unsigned conclude_all(struct cv_flow_group *group, struct cv_nf_worker *w
 			return i;
 		}
 		slot = conclude(group, worker, view, opening, CV_FLOW_BY_FUNCTION, verdict);
-		if (slot != CV_FLOW_NONE)
+		if (slot == CV_FLOW_NONE)
+			continue;
+		if (cv_flow_track_first(group->zone, &opening->parsed, slot))
+			slots[opening->at] = slot;
+		else
 			*verdict = cv_flow_pass(group, worker, view, &opening->parsed, slot);
 	}
 	return n;
 }
 
-unsigned cv_flow_open(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	struct cv_view *views, uint8_t *verdicts, const uint8_t *which, unsigned n)
+uint32_t cv_flow_open(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	struct cv_view *views, uint8_t *verdicts, const uint8_t *which, const uint64_t *hashes,
+	unsigned n, uint32_t *slots)
 {
 	struct cv_flow_zone *zone = group->zone;
 	struct opening openings[CV_FLOW_OPENINGS];
-	unsigned begun, done, dropped = 0;
+	unsigned begun, done;
 	uint32_t late = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		slots[i] = CV_FLOW_NONE;
 
 	// With the store of whoever says that all came back, as in cv_flow_decide().
 	if (n == 1 || zone->restoring != NULL || cv_trace_is_on() ||
@@ -589,24 +600,18 @@ unsigned cv_flow_open(struct cv_flow_group *group, struct cv_nf_worker *worker,
 		begun = 0;
 		late = UINT32_MAX;
 	} else {
-		begun = begin_openings(zone, views, which, openings, n, &late);
+		begun = begin_openings(zone, views, which, hashes, openings, n, &late);
 	}
 	for (unsigned i = 0; i < zone->members_count; i++)
 		ask_all(group, worker, openings, begun, i);
 	for (unsigned i = 0; i < begun; i++)
 		openings[i].answer = answer_of(zone, openings[i].parsed.v6, &openings[i].decision);
-	done = conclude_all(group, worker, views, verdicts, which, openings, begun);
+	done = conclude_all(group, worker, views, verdicts, which, openings, begun, slots);
 	for (unsigned i = begun; i-- > done;) {
 		undo(group, worker, &openings[i]);
 		late |= 1u << openings[i].at;
 	}
-	for (unsigned i = 0; i < n; i++)
-		if (late >> i & 1)
-			verdicts[which[i]] =
-				cv_flow_one(group, worker, &views[which[i]], CV_FLOW_NONE);
-	for (unsigned i = 0; i < n; i++)
-		dropped += verdicts[which[i]] != CV_NEXT;
-	return dropped;
+	return late;
 }
 
 uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,

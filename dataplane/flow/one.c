@@ -139,6 +139,17 @@ static void track(struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed
 	__atomic_store_n(&flow->flags, flags, __ATOMIC_RELEASE);
 }
 
+bool cv_flow_track_first(
+	struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed, uint32_t slot)
+{
+	struct cv_flow *flow = cv_flow_at(&zone->table[parsed->v6], slot >> 1);
+
+	if (flow->follows & CV_FLOW_WINDOWED)
+		return false;
+	track(zone, parsed, flow, slot);
+	return true;
+}
+
 // A TCP connection that the other end opens between the ports of one that is over.
 static bool is_reopened(
 	const struct cv_flow *flow, const struct cv_flow_parsed *parsed, uint32_t slot)

@@ -321,6 +321,55 @@ static void forget(struct lane *lanes, unsigned begin, unsigned end)
 			lanes[i].at = CV_FLOW_NONE;
 }
 
+// Packets of no flow that is known begin one. Returns how many do not go on.
+static __attribute__((noinline)) unsigned open_fresh(
+	const struct run *run, struct lane *lanes, bool some_v6, const uint8_t *fresh, unsigned n)
+{
+	struct settled opened = {.count = 0};
+	uint64_t hashes[PART] = {0};
+	uint32_t slots[PART], late;
+	unsigned dropped = 0;
+
+	for (unsigned k = 0; k < n; k++) {
+		const struct cv_view *view = &run->views[fresh[k]];
+		const uint8_t *ip = view->data + view->l3;
+
+		hashes[k] = lanes[fresh[k]].v6 ? hash_ipv6(&run->secret, ip)
+					       : hash_ipv4(&run->secret, ip);
+	}
+	late = cv_flow_open(
+		run->group, run->worker, run->views, run->verdicts, fresh, hashes, n, slots);
+	for (unsigned k = 0; k < n; k++) {
+		const unsigned i = fresh[k];
+		struct lane *lane = &lanes[i];
+		const uint8_t *ip = run->views[i].data + run->views[i].l3;
+		const bool v6 = lane->v6;
+
+		if (slots[k] == CV_FLOW_NONE) {
+			dropped += (~late >> k & 1) && run->verdicts[i] != CV_NEXT;
+			continue;
+		}
+		lane->at = slots[k];
+		lane->flow = (struct cv_flow *)(run->table[v6].flows +
+						(size_t)(slots[k] >> 1) * (v6 ? 128 : 64));
+		lane->tcp_flags =
+			tcp_flags_of(ip + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN), ip[v6 ? 6 : 9]);
+		opened.follows |= lane->flow->follows;
+		opened.which[opened.count++] = (uint8_t)i;
+	}
+	dropped += apply_settled(run, lanes, some_v6, &opened);
+	for (unsigned k = 0; k < n; k++) {
+		const unsigned i = fresh[k];
+
+		if (!(late >> k & 1))
+			continue;
+		run->verdicts[i] =
+			cv_flow_one(run->group, run->worker, &run->views[i], CV_FLOW_NONE);
+		dropped += run->verdicts[i] != CV_NEXT;
+	}
+	return dropped;
+}
+
 // matched: how many packets the second pass has seen. Returns how many do not go on.
 static CV_INLINE unsigned third_pass(const struct run *run, struct lane *lanes, unsigned begin,
 	unsigned end, unsigned matched, bool some_v6)
@@ -335,8 +384,8 @@ static CV_INLINE unsigned third_pass(const struct run *run, struct lane *lanes, 
 		i = take_settled(run, lanes, i, end, some_v6, &settled);
 		dropped += apply_settled(run, lanes, some_v6, &settled);
 		if (CV_UNLIKELY(settled.fresh_count > 0)) {
-			dropped += cv_flow_open(run->group, run->worker, run->views, run->verdicts,
-				settled.fresh, settled.fresh_count);
+			dropped +=
+				open_fresh(run, lanes, some_v6, settled.fresh, settled.fresh_count);
 			if (zone->removals != removals)
 				forget(lanes, i, matched);
 		}

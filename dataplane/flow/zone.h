@@ -288,10 +288,13 @@ void cv_flow_expect(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	const struct cv_view *views, const uint8_t *which, unsigned n);
 
 // The first packets of flows, of common kinds, in their order: views[which[i]], n <= CV_FLOW_OPENINGS of
-// them, of which no flow was known. Writes their verdicts. Returns how many do not go on.
+// them, of which no flow was known, with the hashes of their keys. Begins their flows. slots[i] is that of a
+// packet that its flow's followers have not seen, and that is not rewritten yet; CV_FLOW_NONE: its verdict is
+// written, or it is late. Returns those, a bit each: they take the long way, behind the others.
 #define CV_FLOW_OPENINGS 16
-unsigned cv_flow_open(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	struct cv_view *views, uint8_t *verdicts, const uint8_t *which, unsigned n);
+uint32_t cv_flow_open(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	struct cv_view *views, uint8_t *verdicts, const uint8_t *which, const uint64_t *hashes,
+	unsigned n, uint32_t *slots);
 
 // one.c
 
@@ -303,6 +306,11 @@ unsigned cv_flow_window_follow(void *instance, struct cv_nf_worker *worker,
 // Any packet, whatever it is: slot is what was found for it, or CV_FLOW_NONE. A verdict.
 uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,
 	uint32_t slot);
+
+// A flow's state after its first packet, of a common kind. False: nothing was done, for its windows are
+// checked as well; cv_flow_pass() does.
+bool cv_flow_track_first(
+	struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed, uint32_t slot);
 
 // A packet that is of a flow. A verdict.
 uint8_t cv_flow_pass(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,

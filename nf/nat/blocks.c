@@ -405,14 +405,16 @@ static uint32_t pick_address(struct cv_nat_blocks *blocks, rte_be32_t subscriber
 }
 
 void cv_nat_blocks_expect(
-	const struct cv_nat_blocks *blocks, const rte_be32_t *subscribers, unsigned n)
+	const struct cv_nat_blocks *blocks, const rte_be32_t *subscribers, unsigned n, uint32_t *at)
 {
-	uint32_t at[CV_BURST_MAX];
-
 	for (unsigned i = 0; i < n; i++) {
 		at[i] = bucket_of(blocks, subscribers[i]);
 		rte_prefetch0(&blocks->bucket[at[i]]);
 	}
+}
+
+void cv_nat_blocks_expect_first(const struct cv_nat_blocks *blocks, uint32_t *at, unsigned n)
+{
 	for (unsigned i = 0; i < n; i++) {
 		at[i] = blocks->bucket[at[i]];
 		if (at[i] != NONE)

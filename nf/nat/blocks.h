@@ -71,9 +71,11 @@ void cv_nat_blocks_destroy(struct cv_nat_blocks *blocks);
 int cv_nat_blocks_take(struct cv_nat_blocks *blocks, rte_be32_t subscriber, enum cv_nat_kind kind,
 	rte_be16_t wanted, uint64_t now, struct cv_nat_port *port);
 
-// Asks for the memory that taking a port for each of n <= CV_BURST_MAX subscribers will read.
-void cv_nat_blocks_expect(
-	const struct cv_nat_blocks *blocks, const rte_be32_t *subscribers, unsigned n);
+// Asks for the memory that taking a port for each of n <= CV_BURST_MAX subscribers will read: for their
+// buckets, which are written into at[]; then for what is first in each.
+void cv_nat_blocks_expect(const struct cv_nat_blocks *blocks, const rte_be32_t *subscribers,
+	unsigned n, uint32_t *at);
+void cv_nat_blocks_expect_first(const struct cv_nat_blocks *blocks, uint32_t *at, unsigned n);
 
 // Asks for the memory that giving back a port of a block will read.
 void cv_nat_blocks_expect_give(const struct cv_nat_blocks *blocks, uint32_t block);

@@ -20,18 +20,26 @@ enum { BY_KEY, BY_EXTERNAL };
 // What memory begins with, once it is frozen.
 struct frozen {
 	struct cv_flow_secret secret;
-	uint32_t free, unlinked;
+	uint32_t free;
 	uint64_t count;
+};
+
+#define PENDING 8 // mappings
+
+struct pending {
+	uint32_t index; // CV_NAT_NONE: none
+	uint32_t *bucket; // by external endpoint
 };
 
 struct cv_nat_mappings {
 	struct cv_flow_secret secret;
 	uint32_t max;
 	uint32_t free; // the first of those that are
-	// The last that was added: it is put into its bucket by external endpoint when the next one
-	// is added, and nobody has waited for that line of memory. CV_NAT_NONE: none.
-	uint32_t unlinked;
 	uint32_t bucket_mask;
+	// The last that were added, in a ring: each is put into its bucket by external endpoint when
+	// so many more are there, and nobody has waited for that line of memory.
+	struct pending pending[PENDING];
+	uint32_t next_pending;
 	uint64_t count;
 	uint32_t *bucket[2];
 	struct cv_nat_mapping *mapping;
@@ -68,7 +76,8 @@ struct cv_nat_mappings *cv_nat_mappings_create(uint32_t max, void *memory)
 		return NULL;
 	memset(mappings, 0, sizeof(*mappings));
 	mappings->max = max;
-	mappings->unlinked = CV_NAT_NONE;
+	for (unsigned i = 0; i < PENDING; i++)
+		mappings->pending[i].index = CV_NAT_NONE;
 	mappings->bucket_mask = (uint32_t)(buckets - 1);
 	mappings->frozen = memory;
 	mappings->mapping = RTE_PTR_ADD(memory, bytes_of(1, sizeof(struct frozen)));
@@ -91,12 +100,32 @@ void cv_nat_mappings_destroy(struct cv_nat_mappings *mappings)
 	free(mappings);
 }
 
+static void link_to(
+	struct cv_nat_mappings *mappings, uint32_t index, unsigned which, uint32_t *bucket)
+{
+	mappings->mapping[index].next[which] = *bucket;
+	*bucket = index;
+}
+
+static void link_pending(struct cv_nat_mappings *mappings, struct pending *pending)
+{
+	if (pending->index != CV_NAT_NONE)
+		link_to(mappings, pending->index, BY_EXTERNAL, pending->bucket);
+	pending->index = CV_NAT_NONE;
+}
+
+void cv_nat_mappings_settle(struct cv_nat_mappings *mappings)
+{
+	for (unsigned i = 0; i < PENDING; i++)
+		link_pending(mappings, &mappings->pending[i]);
+}
+
 void cv_nat_mappings_freeze(struct cv_nat_mappings *mappings)
 {
+	cv_nat_mappings_settle(mappings);
 	*mappings->frozen = (struct frozen){
 		.secret = mappings->secret,
 		.free = mappings->free,
-		.unlinked = mappings->unlinked,
 		.count = mappings->count,
 	};
 }
@@ -119,26 +148,6 @@ bool cv_nat_mappings_lead_inside(const struct cv_nat_mappings *mappings)
 	return inside;
 }
 
-bool cv_nat_mappings_thaw(struct cv_nat_mappings *mappings)
-{
-	const struct frozen *frozen = mappings->frozen;
-
-	if (!is_index(mappings, frozen->free) || !is_index(mappings, frozen->unlinked) ||
-		frozen->count > mappings->max ||
-		!cv_flow_secret_is_alike(&mappings->secret, &frozen->secret))
-		return false;
-	mappings->secret = frozen->secret;
-	mappings->free = frozen->free;
-	mappings->unlinked = frozen->unlinked;
-	mappings->count = frozen->count;
-	return true;
-}
-
-struct cv_nat_mapping *cv_nat_mapping_at(struct cv_nat_mappings *mappings, uint32_t index)
-{
-	return &mappings->mapping[index];
-}
-
 static uint32_t *bucket_by_key(const struct cv_nat_mappings *mappings, const struct cv_nat_key *key)
 {
 	const uint64_t hash = cv_flow_hash(&mappings->secret, key, sizeof(*key));
@@ -155,6 +164,32 @@ static uint32_t *bucket_by_external(
 	cv_flow_key_write(&key, address, 0, port, 0, proto);
 	hash = cv_flow_hash(&mappings->secret, &key, sizeof(key));
 	return &mappings->bucket[BY_EXTERNAL][hash & mappings->bucket_mask];
+}
+
+static uint32_t *bucket_of(const struct cv_nat_mappings *mappings,
+	const struct cv_nat_mapping *mapping, unsigned which)
+{
+	return which == BY_KEY ? bucket_by_key(mappings, &mapping->key)
+			       : bucket_by_external(mappings, mapping->external,
+					 mapping->external_port, mapping->key.proto);
+}
+
+bool cv_nat_mappings_thaw(struct cv_nat_mappings *mappings)
+{
+	const struct frozen *frozen = mappings->frozen;
+
+	if (!is_index(mappings, frozen->free) || frozen->count > mappings->max ||
+		!cv_flow_secret_is_alike(&mappings->secret, &frozen->secret))
+		return false;
+	mappings->secret = frozen->secret;
+	mappings->free = frozen->free;
+	mappings->count = frozen->count;
+	return true;
+}
+
+struct cv_nat_mapping *cv_nat_mapping_at(struct cv_nat_mappings *mappings, uint32_t index)
+{
+	return &mappings->mapping[index];
 }
 
 uint32_t cv_nat_mappings_by_key(
@@ -182,9 +217,11 @@ uint32_t cv_nat_mappings_by_external(
 {
 	uint32_t at;
 
-	if (mappings->unlinked != CV_NAT_NONE &&
-		is_external(&mappings->mapping[mappings->unlinked], address, port, proto))
-		return mappings->unlinked;
+	for (unsigned i = 0; i < PENDING; i++) {
+		at = mappings->pending[i].index;
+		if (at != CV_NAT_NONE && is_external(&mappings->mapping[at], address, port, proto))
+			return at;
+	}
 	at = *bucket_by_external(mappings, address, port, proto);
 	for (unsigned i = 0; i < CV_NAT_CHAIN_MAX && at != CV_NAT_NONE; i++) {
 		if (is_external(&mappings->mapping[at], address, port, proto))
@@ -194,20 +231,32 @@ uint32_t cv_nat_mappings_by_external(
 	return CV_NAT_NONE;
 }
 
-void cv_nat_mappings_expect(
-	const struct cv_nat_mappings *mappings, const struct cv_nat_key *keys, unsigned n)
+// A mapping may lie on two lines.
+static void expect_mapping(const struct cv_nat_mappings *mappings, uint32_t index)
 {
-	const uint32_t *bucket[CV_BURST_MAX];
+	const struct cv_nat_mapping *mapping = &mappings->mapping[index];
 
+	rte_prefetch0(mapping);
+	rte_prefetch0((const uint8_t *)(mapping + 1) - 1);
+}
+
+void cv_nat_mappings_expect(const struct cv_nat_mappings *mappings, const struct cv_nat_key *keys,
+	unsigned n, const uint32_t **bucket)
+{
 	if (mappings->free != CV_NAT_NONE)
-		rte_prefetch0(&mappings->mapping[mappings->free]);
+		expect_mapping(mappings, mappings->free);
 	for (unsigned i = 0; i < n; i++) {
 		bucket[i] = bucket_by_key(mappings, &keys[i]);
 		rte_prefetch0(bucket[i]);
 	}
+}
+
+void cv_nat_mappings_expect_first(
+	const struct cv_nat_mappings *mappings, const uint32_t *const *bucket, unsigned n)
+{
 	for (unsigned i = 0; i < n; i++)
 		if (*bucket[i] != CV_NAT_NONE)
-			rte_prefetch0(&mappings->mapping[*bucket[i]]);
+			expect_mapping(mappings, *bucket[i]);
 }
 
 bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings, unsigned n)
@@ -217,23 +266,6 @@ bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings, unsigned 
 	return first != CV_NAT_NONE && (n < 2 || mappings->mapping[first].next[0] != CV_NAT_NONE);
 }
 
-static uint32_t *bucket_of(const struct cv_nat_mappings *mappings,
-	const struct cv_nat_mapping *mapping, unsigned which)
-{
-	return which == BY_KEY ? bucket_by_key(mappings, &mapping->key)
-			       : bucket_by_external(mappings, mapping->external,
-					 mapping->external_port, mapping->key.proto);
-}
-
-static void link_to(struct cv_nat_mappings *mappings, uint32_t index, unsigned which)
-{
-	struct cv_nat_mapping *mapping = &mappings->mapping[index];
-	uint32_t *bucket = bucket_of(mappings, mapping, which);
-
-	mapping->next[which] = *bucket;
-	*bucket = index;
-}
-
 uint32_t cv_nat_mappings_add(
 	struct cv_nat_mappings *mappings, const struct cv_nat_mapping *mapping, bool by_key)
 {
@@ -241,15 +273,17 @@ uint32_t cv_nat_mappings_add(
 
 	mappings->free = mappings->mapping[index].next[0];
 	if (mappings->free != CV_NAT_NONE)
-		rte_prefetch0(&mappings->mapping[mappings->free]);
+		expect_mapping(mappings, mappings->free);
 	mappings->mapping[index] = *mapping;
 	if (by_key)
-		link_to(mappings, index, BY_KEY);
+		link_to(mappings, index, BY_KEY, bucket_by_key(mappings, &mapping->key));
 	if (!mapping->is_permit) {
-		if (mappings->unlinked != CV_NAT_NONE)
-			link_to(mappings, mappings->unlinked, BY_EXTERNAL);
-		mappings->unlinked = index;
-		rte_prefetch0(bucket_of(mappings, mapping, BY_EXTERNAL));
+		struct pending *pending = &mappings->pending[mappings->next_pending++ % PENDING];
+
+		link_pending(mappings, pending);
+		pending->index = index;
+		pending->bucket = bucket_of(mappings, mapping, BY_EXTERNAL);
+		rte_prefetch0(pending->bucket);
 	}
 	cv_nat_count(&mappings->count, 1);
 	return index;
@@ -272,10 +306,21 @@ void cv_nat_mappings_expect_remove(
 	const struct cv_nat_mappings *mappings, const uint32_t *indices, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		rte_prefetch0(&mappings->mapping[indices[i]]);
+		expect_mapping(mappings, indices[i]);
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned which = 0; which < 2; which++)
 			rte_prefetch0(bucket_of(mappings, &mappings->mapping[indices[i]], which));
+}
+
+// It is in no bucket by external endpoint yet, and will be in none. False: it is.
+static bool take_pending(struct cv_nat_mappings *mappings, uint32_t index)
+{
+	for (unsigned i = 0; i < PENDING; i++)
+		if (mappings->pending[i].index == index) {
+			mappings->pending[i].index = CV_NAT_NONE;
+			return true;
+		}
+	return false;
 }
 
 void cv_nat_mappings_remove(struct cv_nat_mappings *mappings, uint32_t index)
@@ -283,9 +328,7 @@ void cv_nat_mappings_remove(struct cv_nat_mappings *mappings, uint32_t index)
 	struct cv_nat_mapping *mapping = &mappings->mapping[index];
 
 	unlink_from(mappings, index, BY_KEY);
-	if (mappings->unlinked == index)
-		mappings->unlinked = CV_NAT_NONE;
-	else if (!mapping->is_permit)
+	if (!mapping->is_permit && !take_pending(mappings, index))
 		unlink_from(mappings, index, BY_EXTERNAL);
 	mapping->next[0] = mappings->free;
 	mappings->free = index;

@@ -55,9 +55,12 @@ uint32_t cv_nat_mappings_by_key(
 uint32_t cv_nat_mappings_by_external(
 	const struct cv_nat_mappings *mappings, rte_be32_t address, rte_be16_t port, uint8_t proto);
 
-// Asks for the memory that finding n <= CV_BURST_MAX keys will read.
-void cv_nat_mappings_expect(
-	const struct cv_nat_mappings *mappings, const struct cv_nat_key *keys, unsigned n);
+// Asks for the memory that finding n <= CV_BURST_MAX keys will read: for their buckets, which are written
+// into bucket[]; then for the first mapping of each.
+void cv_nat_mappings_expect(const struct cv_nat_mappings *mappings, const struct cv_nat_key *keys,
+	unsigned n, const uint32_t **bucket);
+void cv_nat_mappings_expect_first(
+	const struct cv_nat_mappings *mappings, const uint32_t *const *bucket, unsigned n);
 
 // Whether n more, one or two, can be added.
 bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings, unsigned n);
@@ -66,6 +69,9 @@ bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings, unsigned 
 // with the same one alone may be. A permit is found by its key only. Returns its index.
 uint32_t cv_nat_mappings_add(
 	struct cv_nat_mappings *mappings, const struct cv_nat_mapping *mapping, bool by_key);
+
+// No more is added: look-ups by external endpoint find all in their buckets.
+void cv_nat_mappings_settle(struct cv_nat_mappings *mappings);
 
 // Asks for the memory that removing n <= CV_BURST_MAX of them will read.
 void cv_nat_mappings_expect_remove(

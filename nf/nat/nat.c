@@ -105,6 +105,7 @@ static int make_forwards(struct cv_nat *nat)
 
 		cv_nat_mappings_add(nat->forwards, &mapping, by_key);
 	}
+	cv_nat_mappings_settle(nat->forwards);
 	return 0;
 }
 

@@ -234,6 +234,8 @@ void cv_nat_use_expect(const struct cv_nat *nat, struct cv_nat_worker *own,
 {
 	struct cv_nat_key keys[CV_BURST_MAX];
 	rte_be32_t subscribers[CV_BURST_MAX];
+	const uint32_t *bucket[CV_BURST_MAX];
+	uint32_t at[CV_BURST_MAX];
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -243,8 +245,10 @@ void cv_nat_use_expect(const struct cv_nat *nat, struct cv_nat_worker *own,
 		subscribers[count++] = tuples[i].src.ipv4;
 	}
 	cv_nat_lock(own);
-	cv_nat_mappings_expect(own->mappings, keys, count);
-	cv_nat_blocks_expect(own->blocks, subscribers, count);
+	cv_nat_mappings_expect(own->mappings, keys, count, bucket);
+	cv_nat_blocks_expect(own->blocks, subscribers, count, at);
+	cv_nat_mappings_expect_first(own->mappings, bucket, count);
+	cv_nat_blocks_expect_first(own->blocks, at, count);
 	cv_nat_unlock(own);
 }
 
