@@ -389,7 +389,7 @@ def test_guests_behind_a_switch(name, case, here, tmp_path: Path):
     assert "switch and guests share a core: the kernel's scheduler divides it" in notes
 
 
-@pytest.mark.parametrize("guest", ["kernel", "convoy"])
+@pytest.mark.parametrize("guest", ["kernel", pytest.param("convoy", marks=GUESTS)])
 def test_a_guest_under_open_vswitch_with_the_library(guest, here, tmp_path: Path):
     here(device("ovs-dpdk+vnf"))
     here(device("vm"))
