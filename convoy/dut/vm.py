@@ -3,8 +3,8 @@
 """A virtual machine with functions in it: QEMU, behind vhost-user.
 
 The option `guest` says whose they are: its kernel's (of a chain, each in a container of its own),
-our own node's, or those of DPDK's testpmd, beneath which our library may be (`convoys`). The latter
-two run there on virtio, or (`nic`) on cards that QEMU emulates.
+our own node's, which runs there on virtio, or (`nic`) on cards that QEMU emulates, or those of
+DPDK's testpmd, beneath which our library may be (`convoys`).
 
 Without KVM it is emulated: good to see that it works, and marked as not comparable wherever a
 result of it is shown.
@@ -95,7 +95,7 @@ def _guest(image: Path, setup: Setup, inside: str, nic: str, convoys: str) -> tu
             *testpmd.command(program, replace(_inside(setup), cores=(0,), hugepages=True)),
         ]
         used = [Path(program), *([need(testpmd.LIBRARY)] if before else [])]
-        files = testpmd_guest(image, command, used, PCI, nic).archive()
+        files = testpmd_guest(image, command, used, PCI).archive()
         return files, f"inside: {shlex.join(command)}"
     functions = scripts(setup)
     words = "".join(f"inside: {each.program}{each.text}" for each in functions)
@@ -239,6 +239,8 @@ class Vm(Device):
             raise InputError(
                 f"nic={nic}: Debian's cloud kernel does not drive it; use guest=convoy"
             )
+        if nic != "virtio" and inside == "testpmd":
+            raise InputError(f"nic={nic}: testpmd is measured on virtio; use guest=convoy")
         if convoys != "no" and inside != "testpmd":
             raise InputError(f"convoys={convoys}: the library goes under guest=testpmd")
         if inside == "kernel":

@@ -208,14 +208,14 @@ def node_guest(
 
 
 def testpmd_guest(
-    image: Path, command: Sequence[str], files: Sequence[Path], devices: Sequence[str], nic: str
+    image: Path, command: Sequence[str], files: Sequence[Path], devices: Sequence[str]
 ) -> Initramfs:
     """Return the file system of a guest in which testpmd runs; its console says TESTPMD_READY.
 
-    command: as it would be here. files: the program, and what is preloaded. devices, nic: as of
-    node_guest(). Raises ConvoyError where a driver is missing.
+    command: as it would be here. files: the program, and what is preloaded. devices: PCI addresses
+    of its ports, virtio. Raises ConvoyError where a driver is missing.
     """
-    drivers = _drivers(nic)
+    drivers = _drivers("virtio")
     bind = _BIND.format(devices=" ".join(devices))
     # On a terminal it says a line when it has one.
     run = f"{bind}RUNTIME_DIRECTORY=/run {shlex.join(command)} > /dev/console\n"

@@ -13,7 +13,6 @@ from convoy.report.run_data import read
 from .pages import ROOT
 
 PAGE = ROOT / "docs/measurements/advice.md"
-OURS = ("convoy",)
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +21,7 @@ def result() -> Check:
 
 
 def ways(result: Check) -> dict[str, list[Compared]]:
-    ours = [one for one in result.compared if one.kind.device in OURS]
+    ours = [one for one in result.compared if one.kind.device == "convoy"]
     plain = [one for one in ours if one.chain.form != "convoys"]
     return {
         "our node, one process, one by one": [one for one in plain if not one.chain.link],

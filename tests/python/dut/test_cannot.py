@@ -94,6 +94,11 @@ REFUSED = [
         setup(CHAIN, "virtio-user", options={"guest": "convoy", "convoys": "ethdev-view"}),
         "convoys=ethdev-view: the library goes under guest=testpmd",
     ),
+    (
+        "vm",
+        setup((SWAP,), "tap", options={"guest": "testpmd", "nic": "e1000e"}),
+        "nic=e1000e: testpmd is measured on virtio; use guest=convoy",
+    ),
     ("vm", setup(CHAIN, "virtio-user", options={"guest": "testpmd"}), "it runs one function"),
     (
         "vm",
