@@ -30,7 +30,7 @@ static CV_INLINE bool cv_flow_is_common_ipv4(const struct cv_view *view)
 		return false;
 	memcpy(&word, ip, 8);
 	_Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are compared here");
-	total = rte_bswap16((uint16_t)(word >> 16));
+	total = __builtin_bswap16((uint16_t)(word >> 16));
 	least = cv_flow_common_least[ip[9]];
 	// Version and header length; more fragments and where this one belongs.
 	return CV_LIKELY((word & 0xff3f0000000000ff) == 0x45 && least != 0 && total >= least &&

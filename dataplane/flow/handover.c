@@ -13,7 +13,7 @@
 #include "flow/replica.h"
 #include "flow/zone.h"
 
-#define LAYOUT_VERSION 3 // grows when what is in the memory means something else
+#define LAYOUT_VERSION 4 // grows when what is in the memory means something else
 
 static uint64_t mixed(uint64_t hash, uint64_t value)
 {

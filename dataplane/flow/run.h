@@ -18,8 +18,11 @@
 #include "flow/common_run.h"
 #include "flow/zone.h"
 
-// Packets. More, and what is asked for is more lines than a processor waits for at a time.
-#define PART 12
+// Packets. Where most lines come from memory, not from the last cache, more of them would be more lines than a
+// processor waits for at a time.
+#define PART 16
+#define PART_OF_MANY 10
+#define MANY (1u << 18) // flows
 
 // What the passes hand on, for each packet.
 struct lane {
@@ -40,6 +43,7 @@ struct run {
 	struct cv_nf_worker *worker;
 	struct cv_view *views;
 	uint8_t *verdicts;
+	const struct cv_flow_ways *ways;
 	struct cv_flow_secret secret;
 	struct {
 		struct cv_flow_bucket *buckets;
@@ -47,8 +51,19 @@ struct run {
 		uint32_t buckets_count;
 		uint8_t *windows; // NULL: none are checked
 	} table[2];
-	uint32_t now, epoch, stale;
+	uint32_t now, epoch;
+	uint32_t stale; // since then a flow's time is not written anew
 };
+
+// Asks for a packet's bucket.
+static CV_INLINE void expect_bucket(
+	const struct run *run, struct lane *lane, uint64_t hash, bool v6)
+{
+	lane->v6 = v6;
+	lane->signature = cv_flow_signature(hash);
+	lane->at = cv_flow_bucket_of(hash, run->table[v6].buckets_count);
+	rte_prefetch0(&run->table[v6].buckets[lane->at]);
+}
 
 // Returns whether some are IPv6. Adds up the packets' bytes. shared: other workers have such flows.
 static CV_INLINE bool first_pass(const struct run *run, struct lane *lanes, unsigned begin,
@@ -60,30 +75,22 @@ static CV_INLINE bool first_pass(const struct run *run, struct lane *lanes, unsi
 		struct cv_view *view = &run->views[i];
 		const uint8_t *ip = view->data + view->l3;
 		struct lane *lane = &lanes[i];
-		uint64_t hash;
-		bool v6 = false;
 
 		*bytes += view->len;
 		if (shared && (view->in & CV_VIEW_DONE) != 0) {
 			view->in &= (uint8_t)~CV_VIEW_DONE;
 			lane->at = DONE;
 			lane->v6 = false;
-			continue;
-		}
-		if (CV_LIKELY(view->proto == CV_PROTO_IPV4 && cv_flow_is_common_ipv4(view))) {
-			hash = hash_ipv4(&run->secret, ip);
+		} else if (CV_LIKELY(
+				   view->proto == CV_PROTO_IPV4 && cv_flow_is_common_ipv4(view))) {
+			expect_bucket(run, lane, hash_ipv4(&run->secret, ip), false);
 		} else if (view->proto == CV_PROTO_IPV6 && cv_flow_is_common_ipv6(view)) {
-			hash = hash_ipv6(&run->secret, ip);
-			v6 = some_v6 = true;
+			expect_bucket(run, lane, hash_ipv6(&run->secret, ip), true);
+			some_v6 = true;
 		} else {
 			lane->at = CV_FLOW_NONE;
 			lane->v6 = false;
-			continue;
 		}
-		lane->v6 = v6;
-		lane->signature = cv_flow_signature(hash);
-		lane->at = cv_flow_bucket_of(hash, run->table[v6].buckets_count);
-		rte_prefetch0(&run->table[v6].buckets[lane->at]);
 	}
 	return some_v6;
 }
@@ -172,12 +179,11 @@ static CV_INLINE bool is_of_settled(
 		return false;
 	}
 	lane->tcp_flags = tcp_flags_of(ip + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN), ip[v6 ? 6 : 9]);
-	if (CV_UNLIKELY((flow->epoch != run->epoch) |
-			((flow->flags & CV_FLOW_SETTLED(direction)) == 0) |
-			((lane->tcp_flags & (CV_TCP_FIN | CV_TCP_SYN | CV_TCP_RST)) != 0)))
+	if (CV_UNLIKELY(flow->epoch != run->epoch ||
+			(flow->flags & CV_FLOW_SETTLED(direction)) == 0 ||
+			(lane->tcp_flags & (CV_TCP_FIN | CV_TCP_SYN | CV_TCP_RST)) != 0))
 		return false;
-	if ((int32_t)(run->now - cv_flow_seen(flow)) >=
-		(int32_t)run->stale) // else the line stays clean
+	if ((int32_t)(cv_flow_seen(flow) - run->stale) <= 0) // else the line stays clean
 		cv_flow_see(flow, run->now);
 	return true;
 }
@@ -185,23 +191,45 @@ static CV_INLINE bool is_of_settled(
 // Packets of a part that are of settled flows, or of none that is known, up to one that takes the long
 // way.
 struct settled {
+	struct cv_flow_followed first[PART]; // those of settled flows that the first follower sees
 	uint8_t which[PART], fresh[PART];
-	unsigned count, fresh_count;
+	unsigned count, fresh_count, first_count;
 	uint8_t follows; // of any of their flows
 };
+
+static CV_INLINE void put_followed(struct cv_flow_followed *followed,
+	const struct cv_flow_place *slots, const struct cv_view *view, const struct lane *lane,
+	bool v6)
+{
+	const uint8_t *ip = view->data + view->l3;
+
+	followed->tcp_flags = lane->tcp_flags;
+	followed->direction = lane->at & 1;
+	followed->view = view;
+	followed->slot = cv_flow_slot_at(slots, lane->at >> 1);
+	followed->l4 = (uint16_t)(view->l3 + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN));
+	followed->bytes =
+		(uint16_t)(v6 ? CV_IPV6_LEN + cv_tuple_load(ip + 4) : cv_tuple_load(ip + 2));
+}
 
 // Takes them, from begin on. Returns which packet is none, or end.
 static CV_INLINE unsigned take_settled(const struct run *run, struct lane *lanes, unsigned begin,
 	unsigned end, bool some_v6, struct settled *settled)
 {
+	const struct cv_flow_follower *first =
+		&run->group->followers[0]; // of no bit: there is none
+	const struct cv_flow_place slots[2] = {first->slots[0], first->slots[1]};
+	const uint8_t first_bit = first->bit;
+	struct cv_flow_followed *followed = settled->first;
+	const struct cv_view *views = run->views;
 	unsigned count = 0, fresh_count = 0, i;
 	uint8_t follows = 0;
 
 	for (i = begin; i < end; i++) {
 		struct lane *lane = &lanes[i];
-		const struct cv_view *view = &run->views[i];
+		const struct cv_view *view = &views[i];
+		const bool v6 = some_v6 && lane->v6;
 
-		run->verdicts[i] = CV_NEXT;
 		if (CV_UNLIKELY(lane->at >= FRESH)) {
 			if (lane->at == CV_FLOW_NONE)
 				break;
@@ -209,61 +237,63 @@ static CV_INLINE unsigned take_settled(const struct run *run, struct lane *lanes
 				settled->fresh[fresh_count++] = (uint8_t)i;
 			continue;
 		}
-		if (CV_UNLIKELY(some_v6 && lane->v6 ? !is_of_settled(run, view, lane, true)
-						    : !is_of_settled(run, view, lane, false)))
+		if (CV_UNLIKELY(v6 ? !is_of_settled(run, view, lane, true)
+				   : !is_of_settled(run, view, lane, false)))
 			break;
 		follows |= lane->flow->follows;
+		if (lane->flow->follows & first_bit) {
+			if (v6)
+				put_followed(followed, &slots[1], view, lane, true);
+			else
+				put_followed(followed, &slots[0], view, lane, false);
+			followed++;
+		}
 		settled->which[count++] = (uint8_t)i;
 	}
 	settled->count = count;
 	settled->fresh_count = fresh_count;
+	settled->first_count = (unsigned)(followed - settled->first);
 	settled->follows = follows;
 	return i;
 }
 
-// Leaves those of them that pass a follower. Returns how many do not.
-static CV_INLINE unsigned follow_settled(const struct run *run, const struct lane *lanes,
-	const struct cv_flow_follower *follower, bool some_v6, struct settled *settled)
+// Shows a follower n packets of them, at least one. Leaves those that pass. Returns how many do not.
+static CV_INLINE unsigned show(const struct run *run, const struct cv_flow_follower *follower,
+	const struct cv_flow_followed *packets, unsigned n, struct settled *settled)
 {
-	struct cv_flow_followed packets[PART];
-	uint8_t verdicts[PART], which[PART];
-	unsigned n = 0, left = 0, others;
+	uint8_t verdicts[PART];
+	unsigned left = 0, others;
 
-	for (unsigned k = 0; k < settled->count; k++) {
-		const unsigned i = settled->which[k];
-		const struct lane *lane = &lanes[i];
-		const struct cv_view *view = &run->views[i];
-		const uint8_t *ip = view->data + view->l3;
-		const bool v6 = some_v6 && lane->v6;
-
-		if (!(lane->flow->follows & follower->bit))
-			continue;
-		which[n] = (uint8_t)i;
-		packets[n++] = (struct cv_flow_followed){
-			.view = view,
-			.slot = cv_flow_slot_at(&follower->slots[v6], lane->at >> 1),
-			.l4 = (uint16_t)(view->l3 + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN)),
-			.bytes = (uint16_t)(v6 ? CV_IPV6_LEN + cv_tuple_load(ip + 4)
-					       : cv_tuple_load(ip + 2)),
-			.tcp_flags = lane->tcp_flags,
-			.direction = lane->at & 1,
-		};
-	}
-	if (n == 0)
-		return 0;
 	memset(verdicts, CV_NEXT, sizeof(verdicts));
 	others = follower->follow(follower->instance, run->worker, packets, verdicts, n);
 	if (CV_LIKELY(others == 0))
 		return 0;
 	for (unsigned k = 0; k < n; k++)
 		if (verdicts[k] != CV_NEXT)
-			run->verdicts[which[k]] = cv_flow_stop(
-				run->group, follower, &run->views[which[k]], verdicts[k]);
+			run->verdicts[packets[k].view - run->views] =
+				cv_flow_stop(run->group, follower, packets[k].view, verdicts[k]);
 	for (unsigned k = 0; k < settled->count; k++)
 		if (run->verdicts[settled->which[k]] == CV_NEXT)
 			settled->which[left++] = settled->which[k];
 	settled->count = left;
 	return others;
+}
+
+// The same of a follower behind the first.
+static CV_NOINLINE unsigned show_next(const struct run *run, const struct lane *lanes,
+	const struct cv_flow_follower *follower, struct settled *settled)
+{
+	struct cv_flow_followed packets[PART];
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < settled->count; k++) {
+		const unsigned i = settled->which[k];
+
+		if (lanes[i].flow->follows & follower->bit)
+			put_followed(&packets[n++], &follower->slots[lanes[i].v6], &run->views[i],
+				&lanes[i], lanes[i].v6);
+	}
+	return n == 0 ? 0 : show(run, follower, packets, n, settled);
 }
 
 // What becomes of a packet of a settled flow, behind those who follow it. A verdict.
@@ -273,12 +303,13 @@ static CV_INLINE uint8_t apply(
 	struct cv_flow_group *group = run->group;
 	struct cv_flow *flow = lane->flow;
 	const unsigned direction = lane->at & 1;
+	uint32_t ways; // both
 
 	if (flow->flags & CV_FLOW_REWRITES)
 		rewrite_common(flow, direction, view->data + view->l3, v6);
+	memcpy(&ways, flow->way, sizeof(ways));
 	// The other direction's way changes nothing.
-	if ((flow->way[0] | flow->way[1]) != 0 &&
-		cv_flow_ways_apply(&group->zone->ways, view, flow->way[direction])) {
+	if (ways != 0 && cv_flow_ways_apply(run->ways, view, flow->way[direction])) {
 		const uint8_t verdict =
 			cv_flow_wrap(group, run->worker, view, flow->way[direction]);
 
@@ -291,6 +322,20 @@ static CV_INLINE uint8_t apply(
 	return CV_NEXT;
 }
 
+// The same of packet i. Returns whether it does not go on.
+static CV_INLINE unsigned apply_to(
+	const struct run *run, const struct lane *lanes, unsigned i, bool some_v6)
+{
+	const struct lane *lane = &lanes[i];
+	const uint8_t verdict = some_v6 && lane->v6 ? apply(run, &run->views[i], lane, true)
+						    : apply(run, &run->views[i], lane, false);
+
+	if (CV_LIKELY(verdict == CV_NEXT))
+		return 0;
+	run->verdicts[i] = verdict;
+	return 1;
+}
+
 // Packets that settled flows were found for, and what is to be of them.
 static CV_INLINE unsigned apply_settled(
 	const struct run *run, const struct lane *lanes, bool some_v6, struct settled *settled)
@@ -298,18 +343,13 @@ static CV_INLINE unsigned apply_settled(
 	const struct cv_flow_group *group = run->group;
 	unsigned dropped = 0;
 
-	for (unsigned i = 0; settled->follows != 0 && i < group->followers_count; i++)
-		dropped += follow_settled(run, lanes, &group->followers[i], some_v6, settled);
-	for (unsigned k = 0; k < settled->count; k++) {
-		const unsigned i = settled->which[k];
-		const struct lane *lane = &lanes[i];
-		const uint8_t verdict = some_v6 && lane->v6
-						? apply(run, &run->views[i], lane, true)
-						: apply(run, &run->views[i], lane, false);
-
-		run->verdicts[i] = verdict;
-		dropped += verdict != CV_NEXT;
-	}
+	if (settled->first_count > 0)
+		dropped += show(
+			run, &group->followers[0], settled->first, settled->first_count, settled);
+	for (unsigned i = 1; settled->follows != 0 && i < group->followers_count; i++)
+		dropped += show_next(run, lanes, &group->followers[i], settled);
+	for (unsigned k = 0; k < settled->count; k++)
+		dropped += apply_to(run, lanes, settled->which[k], some_v6);
 	return dropped;
 }
 
@@ -325,11 +365,14 @@ static void forget(struct lane *lanes, unsigned begin, unsigned end)
 static __attribute__((noinline)) unsigned open_fresh(
 	const struct run *run, struct lane *lanes, bool some_v6, const uint8_t *fresh, unsigned n)
 {
-	struct settled opened = {.count = 0};
+	const struct cv_flow_follower *first = &run->group->followers[0];
+	struct settled opened;
 	uint64_t hashes[PART] = {0};
 	uint32_t slots[PART], late;
 	unsigned dropped = 0;
 
+	opened.count = opened.first_count = 0;
+	opened.follows = 0;
 	for (unsigned k = 0; k < n; k++) {
 		const struct cv_view *view = &run->views[fresh[k]];
 		const uint8_t *ip = view->data + view->l3;
@@ -355,6 +398,9 @@ static __attribute__((noinline)) unsigned open_fresh(
 		lane->tcp_flags =
 			tcp_flags_of(ip + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN), ip[v6 ? 6 : 9]);
 		opened.follows |= lane->flow->follows;
+		if (lane->flow->follows & first->bit)
+			put_followed(&opened.first[opened.first_count++], &first->slots[v6],
+				&run->views[i], lane, v6);
 		opened.which[opened.count++] = (uint8_t)i;
 	}
 	dropped += apply_settled(run, lanes, some_v6, &opened);
@@ -403,15 +449,19 @@ static CV_INLINE unsigned third_pass(const struct run *run, struct lane *lanes, 
 // All passes. Returns how many packets do not go on.
 static CV_INLINE unsigned run_parts(const struct run *run, unsigned n, uint32_t *bytes)
 {
-	const bool shared = run->group->zone->homes != NULL;
+	const struct cv_flow_zone *zone = run->group->zone;
+	const bool shared = zone->homes != NULL;
+	const unsigned part =
+		zone->counters.flows_ipv4 + zone->counters.flows_ipv6 > MANY ? PART_OF_MANY : PART;
 	unsigned hashed = 0, matched = 0, applied = 0, dropped = 0;
 	struct lane lanes[CV_BURST_MAX];
 	bool some_v6 = false;
 
+	memset(run->verdicts, CV_NEXT, n);
 	while (applied < n) {
 		const unsigned to_match = hashed, to_apply = matched;
 
-		hashed = RTE_MIN(hashed + PART, n);
+		hashed = RTE_MIN(hashed + part, n);
 		some_v6 |= shared ? first_pass(run, lanes, to_match, hashed, bytes, true)
 				  : first_pass(run, lanes, to_match, hashed, bytes, false);
 		if (some_v6) {
@@ -463,10 +513,11 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	run.worker = worker;
 	run.views = views;
 	run.verdicts = verdicts;
+	run.ways = &zone->ways;
 	run.secret = zone->secret;
 	run.now = zone->now;
 	run.epoch = zone->epoch;
-	run.stale = zone->stale;
+	run.stale = zone->now - zone->stale;
 	for (unsigned v6 = 0; v6 < 2; v6++) {
 		run.table[v6].buckets = zone->table[v6].buckets;
 		run.table[v6].buckets_count = zone->table[v6].buckets_count;

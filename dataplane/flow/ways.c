@@ -43,19 +43,20 @@ static void ways_sweep(struct cv_flow_ways *ways, uint32_t now)
 
 static struct cv_flow_way_mask mask_of(const struct cv_flow_way *way)
 {
-	struct cv_flow_way_mask mask = {
+	struct cv_flow_way_mask mask = {.out_stays = 0xff,
 		.more = (way->set & (CV_FLOW_SET_DSCP | CV_FLOW_SET_VLAN | CV_FLOW_SET_WRAP)) != 0};
 
+	memset(mask.stays, 0xff, sizeof(mask.stays));
 	if (way->set & CV_FLOW_SET_DST_MAC) {
-		memset(mask.mask, 0xff, 6);
+		memset(mask.stays, 0, 6);
 		memcpy(mask.value, way->dst_mac, 6);
 	}
 	if (way->set & CV_FLOW_SET_SRC_MAC) {
-		memset(mask.mask + 6, 0xff, 6);
+		memset(mask.stays + 6, 0, 6);
 		memcpy(mask.value + 6, way->src_mac, 6);
 	}
 	if (way->set & CV_FLOW_SET_OUT) {
-		mask.out_mask = 0xff;
+		mask.out_stays = 0;
 		mask.out = way->out;
 	}
 	return mask;
@@ -63,6 +64,7 @@ static struct cv_flow_way_mask mask_of(const struct cv_flow_way *way)
 
 void cv_flow_ways_init(struct cv_flow_ways *ways)
 {
+	ways->masks[0] = mask_of(&ways->way[0]);
 	for (unsigned i = CV_FLOW_WAYS_MAX - 1; i > 0; i--)
 		ways->free[ways->free_count++] = (uint16_t)i;
 }

@@ -12,12 +12,13 @@
 #define CV_FLOW_WAYS_MAX 4096 // different ones at a time; the first sets nothing
 #define CV_FLOW_WAYS_INDEX 8192 // places to find them by
 
-// A way as the hot half applies it: bits of a packet's beginning that are replaced, and their values.
+// A way as the hot half applies it, a line of its own: bits of a packet's beginning that stay, and those
+// that take their place.
 struct cv_flow_way_mask {
-	uint8_t mask[16], value[16];
-	uint8_t out_mask, out;
+	uint8_t stays[16], value[16];
+	uint8_t out_stays, out;
 	bool more; // there is more to set: cv_flow_rewrite_way(), and to be wrapped
-} __attribute__((aligned(16)));
+} __attribute__((aligned(RTE_CACHE_LINE_SIZE)));
 
 struct cv_flow_ways {
 	struct cv_flow_way_mask masks[CV_FLOW_WAYS_MAX];
@@ -43,14 +44,14 @@ static CV_INLINE void cv_flow_ways_apply_mask(
 	const struct cv_flow_way_mask *mask, struct cv_view *view)
 {
 	typedef uint64_t words __attribute__((vector_size(16)));
-	words bits, values, bytes;
+	words stay, values, bytes;
 
 	memcpy(&bytes, view->data, 16); // an IP packet's
-	memcpy(&bits, mask->mask, 16);
+	memcpy(&stay, mask->stays, 16);
 	memcpy(&values, mask->value, 16);
-	bytes = (bytes & ~bits) | values;
+	bytes = (bytes & stay) | values;
 	memcpy(view->data, &bytes, 16);
-	view->out = (uint8_t)((view->out & ~mask->out_mask) | mask->out);
+	view->out = (uint8_t)((view->out & mask->out_stays) | mask->out);
 }
 
 // Changes in a packet what its flow's way says. Returns whether it is to be wrapped first: then only

@@ -70,7 +70,8 @@ static CV_INLINE uint16_t cv_tuple_load(const uint8_t *at)
 	rte_be16_t value;
 
 	memcpy(&value, at, sizeof(value));
-	return rte_be_to_cpu_16(value);
+	// As rte_be_to_cpu_16(), which is two instructions of assembly on x86, one of them slow.
+	return RTE_BYTE_ORDER == RTE_BIG_ENDIAN ? value : __builtin_bswap16(value);
 }
 
 // The tuple of the IPv4 packet at ip, of which len bytes are there. The tuple is defined for

@@ -70,6 +70,7 @@ struct policer {
 	enum cv_policer_per per;
 	bool packets; // tokens are packets, not bytes
 	bool colour_aware;
+	bool plain; // neither, and green packets pass as they are: what follow() is fast for
 	bool host_dst;
 	uint8_t non_ip_verdict;
 	uint8_t verdict[RTE_COLORS];
@@ -202,16 +203,17 @@ static uint8_t decide(void *instance, struct cv_nf_worker *worker,
 	return CV_NEXT;
 }
 
-// Of one kind, which the compiler knows. All that is the same for all packets is read once.
+// Of one kind, which the compiler knows. All that is the same for all packets is read once. plain: tokens
+// are bytes, colours that packets come with do not matter, and green ones pass as they are.
 static CV_INLINE unsigned follow_as(const struct policer *policer, const enum cv_meter_kind kind,
-	struct lane *lane, uint64_t now, const struct cv_flow_followed *packets, uint8_t *verdicts,
-	unsigned n)
+	const bool plain, struct lane *lane, uint64_t now, const struct cv_flow_followed *packets,
+	uint8_t *verdicts, unsigned n)
 {
 	const struct cv_meter_profile profile = policer->profiles[0];
-	const bool in_packets = policer->packets, colour_aware = policer->colour_aware;
-	unsigned counted[RTE_COLORS] = {0};
-	uint64_t bytes[RTE_COLORS] = {0};
-	unsigned others = 0;
+	const bool in_packets = !plain && policer->packets;
+	const bool colour_aware = !plain && policer->colour_aware;
+	unsigned counted[RTE_COLORS] = {0}, others = 0;
+	uint64_t bytes[RTE_COLORS] = {0}, green = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct cv_flow_followed *packet = &packets[i];
@@ -220,6 +222,9 @@ static CV_INLINE unsigned follow_as(const struct policer *policer, const enum cv
 		const enum rte_color colour = cv_meter_check(
 			kind, packet->slot, &profile, now, in_packets ? 1 : packet->bytes, in);
 
+		green += packet->bytes;
+		if (CV_LIKELY(plain && colour == RTE_COLOR_GREEN))
+			continue;
 		counted[colour]++;
 		bytes[colour] += packet->bytes;
 		if (policer->action[colour].what == CV_POLICER_MARK)
@@ -227,8 +232,14 @@ static CV_INLINE unsigned follow_as(const struct policer *policer, const enum cv
 		verdicts[i] = policer->verdict[colour];
 		others += verdicts[i] != CV_NEXT;
 	}
-	for (unsigned colour = 0; colour < RTE_COLORS; colour++)
+	for (unsigned colour = RTE_COLOR_YELLOW; colour < RTE_COLORS; colour++) {
+		if (counted[colour] == 0)
+			continue;
 		count(lane, colour, counted[colour], bytes[colour]);
+		n -= counted[colour];
+		green -= bytes[colour];
+	}
+	count(lane, RTE_COLOR_GREEN, n, green); // all others
 	return others;
 }
 
@@ -240,12 +251,17 @@ CV_HOT static unsigned follow(void *instance, struct cv_nf_worker *worker,
 
 	switch (policer->kind) {
 	case CV_METER_SRTCM:
-		return follow_as(policer, CV_METER_SRTCM, lane, worker->now, packets, verdicts, n);
-	case CV_METER_TRTCM:
-		return follow_as(policer, CV_METER_TRTCM, lane, worker->now, packets, verdicts, n);
-	default:
+		if (CV_LIKELY(policer->plain))
+			return follow_as(policer, CV_METER_SRTCM, true, lane, worker->now, packets,
+				verdicts, n);
 		return follow_as(
-			policer, CV_METER_TRTCM_4115, lane, worker->now, packets, verdicts, n);
+			policer, CV_METER_SRTCM, false, lane, worker->now, packets, verdicts, n);
+	case CV_METER_TRTCM:
+		return follow_as(
+			policer, CV_METER_TRTCM, false, lane, worker->now, packets, verdicts, n);
+	default:
+		return follow_as(policer, CV_METER_TRTCM_4115, false, lane, worker->now, packets,
+			verdicts, n);
 	}
 }
 
@@ -381,6 +397,8 @@ static int make(struct policer *policer, const struct cv_policer_config *config,
 		rc = read_actions(config, policer, env, error);
 	if (rc != 0)
 		return rc;
+	policer->plain = !policer->packets && !policer->colour_aware &&
+			 policer->action[RTE_COLOR_GREEN].what == CV_POLICER_PASS;
 	for (unsigned i = 0; i < env->workers; i++) {
 		struct cv_meter_rates share = policer->rates;
 
