@@ -18,11 +18,9 @@
 #include "flow/common_run.h"
 #include "flow/zone.h"
 
-// Packets. Where most lines come from memory, not from the last cache, more of them would be more lines than a
-// processor waits for at a time.
-#define PART 16
-#define PART_OF_MANY 10
-#define MANY (1u << 18) // flows
+// Packets. What is asked for comes into the second cache, which has more lines on their way at a time than
+// the first: there, with large tables, parts of this size would wait for each other.
+#define PART CV_FLOW_OPENINGS
 
 // What the passes hand on, for each packet.
 struct lane {
@@ -62,7 +60,7 @@ static CV_INLINE void expect_bucket(
 	lane->v6 = v6;
 	lane->signature = cv_flow_signature(hash);
 	lane->at = cv_flow_bucket_of(hash, run->table[v6].buckets_count);
-	rte_prefetch0(&run->table[v6].buckets[lane->at]);
+	rte_prefetch1(&run->table[v6].buckets[lane->at]);
 }
 
 // Returns whether some are IPv6. Adds up the packets' bytes. shared: other workers have such flows.
@@ -108,12 +106,12 @@ static CV_INLINE bool find_likely(
 		return false;
 	slot = bucket->slot[__builtin_ctz(same)] & ~CV_FLOW_SECOND;
 	entry = run->table[v6].flows + (size_t)(slot >> 1) * (v6 ? 128 : 64);
-	rte_prefetch0(entry);
+	rte_prefetch1(entry);
 	if (run->table[v6].windows != NULL)
-		rte_prefetch0(run->table[v6].windows +
+		rte_prefetch1(run->table[v6].windows +
 			      (size_t)(slot >> 1) * sizeof(struct cv_flow_window));
 	if (v6)
-		rte_prefetch0(entry + RTE_CACHE_LINE_SIZE);
+		rte_prefetch1(entry + RTE_CACHE_LINE_SIZE);
 	lane->at = slot;
 	lane->flow = (struct cv_flow *)entry;
 	return true;
@@ -147,7 +145,7 @@ static CV_INLINE void second_pass(
 		}
 		lane->at = cv_flow_other_bucket(
 			lane->at, lane->signature, run->table[v6].buckets_count);
-		rte_prefetch0(&run->table[v6].buckets[lane->at]);
+		rte_prefetch1(&run->table[v6].buckets[lane->at]);
 		displaced[displaced_count++] = lane;
 	}
 	for (unsigned i = 0; i < displaced_count; i++) {
@@ -341,15 +339,23 @@ static CV_INLINE unsigned apply_settled(
 	const struct run *run, const struct lane *lanes, bool some_v6, struct settled *settled)
 {
 	const struct cv_flow_group *group = run->group;
-	unsigned dropped = 0;
+	unsigned dropped = 0, begin;
 
 	if (settled->first_count > 0)
 		dropped += show(
 			run, &group->followers[0], settled->first, settled->first_count, settled);
 	for (unsigned i = 1; settled->follows != 0 && i < group->followers_count; i++)
 		dropped += show_next(run, lanes, &group->followers[i], settled);
-	for (unsigned k = 0; k < settled->count; k++)
-		dropped += apply_to(run, lanes, settled->which[k], some_v6);
+	if (settled->count == 0)
+		return dropped;
+	begin = settled->which[0];
+	if (CV_LIKELY(settled->which[settled->count - 1] == begin + settled->count - 1))
+		for (unsigned i = begin; i < begin + settled->count;
+			i++) // none between them is missing
+			dropped += apply_to(run, lanes, i, some_v6);
+	else
+		for (unsigned k = 0; k < settled->count; k++)
+			dropped += apply_to(run, lanes, settled->which[k], some_v6);
 	return dropped;
 }
 
@@ -449,10 +455,7 @@ static CV_INLINE unsigned third_pass(const struct run *run, struct lane *lanes, 
 // All passes. Returns how many packets do not go on.
 static CV_INLINE unsigned run_parts(const struct run *run, unsigned n, uint32_t *bytes)
 {
-	const struct cv_flow_zone *zone = run->group->zone;
-	const bool shared = zone->homes != NULL;
-	const unsigned part =
-		zone->counters.flows_ipv4 + zone->counters.flows_ipv6 > MANY ? PART_OF_MANY : PART;
+	const bool shared = run->group->zone->homes != NULL;
 	unsigned hashed = 0, matched = 0, applied = 0, dropped = 0;
 	struct lane lanes[CV_BURST_MAX];
 	bool some_v6 = false;
@@ -461,7 +464,7 @@ static CV_INLINE unsigned run_parts(const struct run *run, unsigned n, uint32_t 
 	while (applied < n) {
 		const unsigned to_match = hashed, to_apply = matched;
 
-		hashed = RTE_MIN(hashed + part, n);
+		hashed = RTE_MIN(hashed + PART, n);
 		some_v6 |= shared ? first_pass(run, lanes, to_match, hashed, bytes, true)
 				  : first_pass(run, lanes, to_match, hashed, bytes, false);
 		if (some_v6) {

@@ -291,7 +291,7 @@ void cv_flow_expect(struct cv_flow_group *group, struct cv_nf_worker *worker,
 // them, of which no flow was known, with the hashes of their keys. Begins their flows. slots[i] is that of a
 // packet that its flow's followers have not seen, and that is not rewritten yet; CV_FLOW_NONE: its verdict is
 // written, or it is late. Returns those, a bit each: they take the long way, behind the others.
-#define CV_FLOW_OPENINGS 16
+#define CV_FLOW_OPENINGS 32 // the bits of its result
 uint32_t cv_flow_open(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	struct cv_view *views, uint8_t *verdicts, const uint8_t *which, const uint64_t *hashes,
 	unsigned n, uint32_t *slots);

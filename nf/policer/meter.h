@@ -105,8 +105,9 @@ static CV_INLINE enum rte_color cv_meter_check(enum cv_meter_kind kind, struct c
 		colour = RTE_COLOR_YELLOW;
 	}
 	meter->time = now;
-	meter->committed = (uint32_t)committed;
-	meter->second = (uint32_t)second;
+	// Apart: brought together for one store, they would take more than two.
+	__atomic_store_n(&meter->committed, (uint32_t)committed, __ATOMIC_RELAXED);
+	__atomic_store_n(&meter->second, (uint32_t)second, __ATOMIC_RELAXED);
 	return colour;
 }
 
