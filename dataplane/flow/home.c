@@ -62,12 +62,12 @@ void cv_flow_home_replace(struct cv_flow_home *home, const void *instance)
 uint8_t cv_flow_home_of_address(
 	const struct cv_flow_homes *homes, uint8_t family, const union cv_flow_address *address)
 {
-	uint64_t key[2] = {0, 0};
+	uint8_t key[16];
 
 	if (family == 6)
 		memcpy(key, address->ipv6, sizeof(key));
 	else
-		key[0] = address->ipv4;
+		cv_flow_key_write(key, address->ipv4, 0, 0, 0, 0);
 	return cv_flow_homes_at(homes, cv_flow_hash(&homes->secret, key, sizeof(key)));
 }
 

@@ -86,6 +86,7 @@ const struct cv_port_kind cv_port_null = {
 	.config_size = sizeof(struct config),
 	.mtu = CV_PORT_ANY_MTU,
 	.any_length = true,
+	.queues_max = 64,
 	.open = open_port,
 	.size = sizeof(struct null_port),
 };

@@ -51,6 +51,18 @@ static const char *const drops[] = {"no_mapping", "filtered", "no_port", "subscr
 
 #define FIRST_PORT 1024
 
+static void set_reach(struct cv_nat *nat)
+{
+	const unsigned count = nat->external_count;
+	unsigned different = 1;
+
+	for (unsigned i = 1; i < count; i++) // a forward's may be of the pool, too
+		different += nat->external[i] != nat->external[i - 1];
+	nat->external_first = rte_be_to_cpu_32(nat->external[0]);
+	nat->external_reach = rte_be_to_cpu_32(nat->external[count - 1]) - nat->external_first;
+	nat->external_dense = nat->external_reach == different - 1;
+}
+
 static int make_externals(struct cv_nat *nat)
 {
 	const struct cv_nat_lists *lists = &nat->lists;
@@ -65,6 +77,7 @@ static int make_externals(struct cv_nat *nat)
 		if (i == 0 || lists->forwards[i].external != lists->forwards[i - 1].external)
 			nat->external[nat->external_count++] = lists->forwards[i].external;
 	qsort(nat->external, nat->external_count, sizeof(*nat->external), cv_nat_compare_addresses);
+	set_reach(nat);
 	return 0;
 }
 

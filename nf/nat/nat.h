@@ -82,6 +82,10 @@ struct cv_nat {
 	struct cv_nat_lists lists;
 	rte_be32_t *external; // addresses of the pool and of forwards, ascending
 	unsigned external_count;
+	// The first of them in host order, how far behind it the last one is, and whether all between are
+	// among them: a pool is one prefix nearly always, and few packets go to an address near it.
+	uint32_t external_first, external_reach;
+	bool external_dense;
 	bool per_remote; // mappings
 	bool hairpinning;
 	bool shares_address;
@@ -108,7 +112,14 @@ static inline void cv_nat_unlock(struct cv_nat_worker *worker)
 
 // translate.c
 
-bool cv_nat_is_external(const struct cv_nat *nat, rte_be32_t address);
+bool cv_nat_is_among_external(const struct cv_nat *nat, rte_be32_t address); // of a pool with gaps
+
+static inline bool cv_nat_is_external(const struct cv_nat *nat, rte_be32_t address)
+{
+	if (rte_be_to_cpu_32(address) - nat->external_first > nat->external_reach)
+		return false;
+	return nat->external_dense || cv_nat_is_among_external(nat, address);
+}
 bool cv_nat_is_inside(const struct cv_nat *nat, rte_be32_t address);
 
 // The ports that a protocol shares (enum cv_nat_kind); -1: it has none that may be changed.

@@ -3,6 +3,7 @@
 //
 // nat: clauses of RFC 4787, 5382, 5508 as packets in and out; exhaustion; bad configurations. Ports
 // are those that hosts have chosen, as far as blocks allow: so the rows know them.
+#include "nf/nat/nat.h"
 #include "nf/nat/test_net.h"
 
 #include <unistd.h>
@@ -463,6 +464,42 @@ static void a_configuration_alone_makes_no_log(void **state)
 	assert_int_equal(rmdir(folder), 0); // it is empty
 }
 
+// Pools of one prefix, with a forward's address among them or behind, and pools with gaps.
+static void knows_its_addresses(void **state)
+{
+	static const struct {
+		const char *pool, *forward;
+		const char *external; // the last byte of each in 203.0.113.0/24: 'x'
+	} rows[] = {
+		{"'203.0.113.1'", "203.0.113.1", ".x"},
+		{"'203.0.113.4/30'", "203.0.113.5", "....xxxx"},
+		{"'203.0.113.4/30'", "203.0.113.8", "....xxxxx"},
+		{"'203.0.113.4/30'", "203.0.113.2", "..x.xxxx"},
+		{"'203.0.113.8/30', '203.0.113.0/31'", "203.0.113.5", "xx...x..xxxx"},
+	};
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		const struct cv_nat *nat;
+		char config[256];
+
+		snprintf(config, sizeof(config),
+			"{'outside': ['right'], 'inside': ['10.0.0.0/8'], 'pool': [%s], 'forwards':"
+			" [{'proto': 'icmp', 'external': '%s', 'to': '10.0.0.6'}]}",
+			rows[i].pool, rows[i].forward);
+		nat = packet_nf(&cv_nf_nat, config, NULL);
+		for (uint32_t at = 203u << 24 | 112 << 8; at < (203u << 24 | 115 << 8); at++) {
+			const uint32_t last = at - (203u << 24 | 113 << 8); // if it is among these
+			const bool is =
+				last < strlen(rows[i].external) && rows[i].external[last] == 'x';
+
+			assert_int_equal(cv_nat_is_external(nat, rte_cpu_to_be_32(at)), is);
+		}
+		assert_false(cv_nat_is_external(nat, 0));
+		assert_false(cv_nat_is_external(nat, UINT32_MAX));
+		cv_nf_destroy(&cv_nf_nat, (void *)(uintptr_t)nat);
+	}
+}
+
 #define WITH(text) "{" COMMON ", " text "}"
 #define FORWARD(text) WITH("'forwards': [{" text "}]")
 
@@ -528,6 +565,7 @@ int main(void)
 		cmocka_unit_test(a_convoy_is_as_its_packets),
 		cmocka_unit_test(blocks_are_logged),
 		cmocka_unit_test(a_configuration_alone_makes_no_log),
+		cmocka_unit_test(knows_its_addresses),
 		cmocka_unit_test(refuses_what_cannot_be),
 	};
 

@@ -13,7 +13,7 @@
 #define ICMP_INFORMATION_REQUEST 15
 #define ICMP_MASK_REQUEST 17
 
-bool cv_nat_is_external(const struct cv_nat *nat, rte_be32_t address)
+bool cv_nat_is_among_external(const struct cv_nat *nat, rte_be32_t address)
 {
 	const uint32_t wanted = rte_be_to_cpu_32(address);
 	unsigned low = 0, high = nat->external_count;

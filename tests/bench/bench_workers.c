@@ -2,8 +2,9 @@
 // Copyright 2026 The Convoy authors
 //
 // bench-workers [REPEATS [FLOWS]]: what a second worker adds, in memory, on cores 0 and 1: packets per
-// second of a chain that runs both ways between two ports, with one worker and with two, of which
-// each polls a port. Chains: l2fwd, which remembers nothing; a stateful firewall, whose flows the
+// second of a chain that runs both ways between two ports, with one worker and with two: of which each
+// polls a port, so that half of its packets are of flows that the other keeps; or each polls a queue of
+// both ports by which its own flows come ("by_flows"), as from a card with a symmetric hash. Chains: l2fwd, which remembers nothing; a stateful firewall, whose flows the
 // workers share by a hash of both ends; the same and a NAT, by the internal address.
 //
 // The node is the real one (daemon/node.h); only its ports are not. They write one of FLOWS packets,
@@ -26,6 +27,7 @@
 #define REPEATS_MAX 99
 #define RUN_MS 200
 #define FRAME 60
+#define WORKERS 2
 #define SUBSCRIBERS 1024
 #define LEFT 0
 #define RIGHT 1
@@ -40,8 +42,12 @@ struct memory_port {
 	struct cv_port port; // first: it takes the null port's place
 	struct bench *bench;
 	unsigned side;
-	uint64_t state; // of chance
-	uint32_t next; // when all flows are begun, in turn
+	// Of these each packet received writes. Who sends by the port, another worker, reads what is above.
+	struct memory_queue {
+		uint64_t state; // of chance
+		uint32_t next; // when all flows are begun, in turn
+		uint32_t first, count; // of the port's frames, which one is drawn from
+	} __rte_cache_aligned queues[WORKERS];
 };
 
 struct bench {
@@ -61,17 +67,18 @@ static void die(const char *text)
 	exit(1);
 }
 
-static uint32_t draw(struct memory_port *port)
+static uint32_t draw(struct memory_queue *queue)
 {
-	port->state ^= port->state << 13;
-	port->state ^= port->state >> 7;
-	port->state ^= port->state << 17;
-	return (uint32_t)((port->state >> 32) * port->bench->flows >> 32);
+	queue->state ^= queue->state << 13;
+	queue->state ^= queue->state >> 7;
+	queue->state ^= queue->state << 17;
+	return queue->first + (uint32_t)((queue->state >> 32) * queue->count >> 32);
 }
 
 static uint16_t rx(struct cv_port *port, uint16_t queue, struct rte_mbuf **packets, uint16_t n)
 {
 	struct memory_port *memory = (struct memory_port *)port;
+	struct memory_queue *from_queue = &memory->queues[queue];
 	const struct bench *bench = memory->bench;
 	const struct frame *from[CV_BURST_MAX];
 
@@ -80,7 +87,8 @@ static uint16_t rx(struct cv_port *port, uint16_t queue, struct rte_mbuf **packe
 	if (n == 0 || rte_mempool_get_bulk(bench->node->pool, (void **)packets, n) != 0)
 		return 0;
 	for (unsigned i = 0; i < n; i++) {
-		const uint32_t flow = bench->learns ? memory->next++ % bench->flows : draw(memory);
+		const uint32_t flow =
+			bench->learns ? from_queue->next++ % bench->flows : draw(from_queue);
 
 		from[i] = &bench->frames[memory->side][flow];
 		rte_prefetch0(from[i]);
@@ -148,8 +156,9 @@ static void write_frames(struct bench *bench)
 	}
 }
 
-// A plan of a chain both ways.
-static json_t *make_plan(const char *path, const char *back, unsigned workers, uint32_t flows)
+// A plan of a chain both ways, with a queue of each port for each worker, or one port each.
+static json_t *make_plan(
+	const char *path, const char *back, unsigned workers, bool by_flows, uint32_t flows)
 {
 	static const char functions[] =
 		"[{\"name\": \"l2\", \"type\": \"l2fwd\", \"config\": {}},"
@@ -163,6 +172,7 @@ static json_t *make_plan(const char *path, const char *back, unsigned workers, u
 		" \"sink\": {\"port\": \"%s\"}}";
 	json_t *stages = json_array(), *list = json_array(), *plan;
 	const bool shared = workers > 1 && strstr(path, "l2") == NULL;
+	const unsigned queues = by_flows ? workers : 1;
 	char text[512];
 
 	for (unsigned way = 0; way < 2; way++) {
@@ -170,9 +180,15 @@ static json_t *make_plan(const char *path, const char *back, unsigned workers, u
 		const char *sink = way == 0 ? "right" : "left";
 		const char *steps = way == 0 ? path : back;
 
-		snprintf(text, sizeof(text), stage, way % workers, name,
-			way == 0 ? "{\"port\": \"left\"}" : "{\"port\": \"right\"}", steps, sink);
-		json_array_append_new(stages, json_loads(text, 0, NULL));
+		for (unsigned q = 0; q < queues; q++) {
+			char from[64];
+
+			snprintf(from, sizeof(from), "{\"port\": \"%s\", \"queue\": %u}",
+				way == 0 ? "left" : "right", q);
+			snprintf(text, sizeof(text), stage, by_flows ? q : way % workers, name,
+				from, steps, sink);
+			json_array_append_new(stages, json_loads(text, 0, NULL));
+		}
 		for (unsigned w = 0; shared && w < workers; w++) {
 			snprintf(text, sizeof(text), stage, w, name, "{\"handoff\": true}", steps,
 				sink);
@@ -181,12 +197,13 @@ static json_t *make_plan(const char *path, const char *back, unsigned workers, u
 	}
 	for (unsigned w = 0; w < workers; w++)
 		json_array_append_new(list, json_pack("{s:i}", "core", (int)w));
-	plan = json_pack("{s:s, s:[{s:s,s:s},{s:s,s:s}], s:o,"
+	plan = json_pack("{s:s, s:[{s:s,s:s,s:i},{s:s,s:s,s:i}], s:o,"
 			 " s:[{s:s,s:{},s:s,s:s},{s:s,s:{},s:s,s:s}], s:o, s:o, s:{s:i}}",
-		"schema", "convoy.plan/1", "ports", "name", "left", "kind", "null", "name", "right",
-		"kind", "null", "functions", json_loads(functions, 0, NULL), "chains", "name", "go",
-		"match", "in", "left", "out", "right", "name", "back", "match", "in", "right",
-		"out", "left", "stages", stages, "workers", list, "flows", "max", (int)(flows * 4));
+		"schema", "convoy.plan/1", "ports", "name", "left", "kind", "null", "queues",
+		(int)queues, "name", "right", "kind", "null", "queues", (int)queues, "functions",
+		json_loads(functions, 0, NULL), "chains", "name", "go", "match", "in", "left",
+		"out", "right", "name", "back", "match", "in", "right", "out", "left", "stages",
+		stages, "workers", list, "flows", "max", (int)(flows * 4));
 	return plan;
 }
 
@@ -197,7 +214,9 @@ static void replace_port(struct bench *bench, unsigned side)
 
 	memory->bench = bench;
 	memory->side = side;
-	memory->state = side + 1;
+	for (unsigned q = 0; q < WORKERS; q++)
+		memory->queues[q] = (struct memory_queue){
+			.state = side + 1 + WORKERS * q, .count = bench->flows};
 	node->ports[side]->rx = rx;
 	node->ports[side]->tx = tx;
 	memory->port = *node->ports[side];
@@ -237,10 +256,54 @@ static void sleep_ms(unsigned ms)
 	nanosleep(&time, NULL);
 }
 
-static void bench_make(
-	struct bench *bench, const char *path, const char *back, unsigned workers, uint32_t flows)
+// Whether a worker keeps the flow of a frame that comes by its queue of a port.
+static bool is_own(
+	const struct bench *bench, unsigned side, unsigned worker, const struct frame *frame)
 {
-	json_t *json = make_plan(path, back, workers, flows);
+	struct frame copy = *frame; // of a flow that is known it is rewritten, whoever keeps it
+	struct cv_view view = {.in = (uint8_t)side};
+	uint8_t keeps;
+
+	cv_view_set(&view, copy.bytes, FRAME);
+	for (unsigned i = 0; i < bench->plan->stages_count; i++) {
+		const struct cv_plan_stage *stage = &bench->plan->stages[i];
+		struct cv_flow_home *finder = bench->node->handoff.finders[i];
+
+		if (finder == NULL || stage->worker != worker ||
+			bench->plan->chains[stage->chain].in != side)
+			continue;
+		cv_flow_home_find(finder, &view, &keeps, 1);
+		return keeps == worker && (view.in & CV_VIEW_DONE) == 0;
+	}
+	return true;
+}
+
+// Puts the frames of the first worker's flows first, and has each queue draw from its worker's.
+static void divide(struct bench *bench, unsigned side)
+{
+	struct frame *frames = bench->frames[side];
+	struct memory_queue *queues = bench->ports[side].queues;
+	uint32_t first = 0, behind = bench->flows;
+
+	while (first < behind) {
+		if (is_own(bench, side, 0, &frames[first])) {
+			first++;
+		} else {
+			const struct frame other = frames[--behind];
+
+			frames[behind] = frames[first];
+			frames[first] = other;
+		}
+	}
+	queues[0].count = first;
+	queues[1].first = first;
+	queues[1].count = bench->flows - first;
+}
+
+static void bench_make(struct bench *bench, const char *path, const char *back, unsigned workers,
+	bool by_flows, uint32_t flows)
+{
+	json_t *json = make_plan(path, back, workers, by_flows, flows);
 	char *text = json_dumps(json, 0);
 	struct cv_error error = {0};
 
@@ -268,6 +331,8 @@ static void bench_make(
 		sleep_ms(10);
 	cv_node_stop(bench->node);
 	bench->learns = false;
+	for (unsigned side = 0; by_flows && side < 2; side++)
+		divide(bench, side);
 	json_decref(json);
 	free(text);
 }
@@ -281,14 +346,15 @@ static void bench_free(struct bench *bench)
 }
 
 // Millions of packets per second.
-static double measure(const char *path, const char *back, unsigned workers, uint32_t flows)
+static double measure(
+	const char *path, const char *back, unsigned workers, bool by_flows, uint32_t flows)
 {
 	static struct bench of;
 	struct bench *const bench = &of;
 	uint64_t begin, packets;
 	double seconds;
 
-	bench_make(bench, path, back, workers, flows);
+	bench_make(bench, path, back, workers, by_flows, flows);
 	run(bench);
 	sleep_ms(50);
 	begin = rte_rdtsc();
@@ -317,18 +383,21 @@ static void print(const char *name, double *values, unsigned n)
 
 static void compare(const char *path, const char *back, unsigned repeats, uint32_t flows)
 {
-	double rates[2][REPEATS_MAX], ratios[REPEATS_MAX], cycles[REPEATS_MAX];
+	double rates[3][REPEATS_MAX], ratios[2][REPEATS_MAX], cycles[REPEATS_MAX];
 
 	for (unsigned r = 0; r < repeats; r++) {
+		for (unsigned i = 0; i < 3; i++)
+			rates[i][r] = measure(path, back, i == 0 ? 1 : WORKERS, i == 2, flows);
 		for (unsigned i = 0; i < 2; i++)
-			rates[i][r] = measure(path, back, i + 1, flows);
-		ratios[r] = rates[1][r] / rates[0][r];
+			ratios[i][r] = rates[1 + i][r] / rates[0][r];
 		cycles[r] = (double)rte_get_tsc_hz() / rates[0][r] / 1e6;
 	}
 	printf("{\"path\": %s, \"flows\": %u", path, flows);
 	print("one_worker_mpps", rates[0], repeats);
 	print("two_workers_mpps", rates[1], repeats);
-	print("ratio", ratios, repeats);
+	print("ratio", ratios[0], repeats);
+	print("by_flows_mpps", rates[2], repeats);
+	print("by_flows_ratio", ratios[1], repeats);
 	print("one_worker_cycles_per_packet", cycles, repeats);
 	printf("}\n");
 	fflush(stdout);
