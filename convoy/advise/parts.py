@@ -29,6 +29,9 @@ PLAIN, AGGREGATED, CONVOYS = "plain", "aggregated here", "convoys"
 FLOW = frozenset({"stateful", "nat", "balancer", "policer"})  # share a look-up (docs/flows.md)
 KEEPS = frozenset({"firewall", "router", "classifier", "ids", "balancer"})  # entries count
 LOOK_UP = "flow look-up"
+# Functions that compare what they keep one by one, and up to how many: CV_FIREWALL_SCAN_MAX of
+# nf/firewall/scan.h, and few more, as a tree of that size costs as much.
+SCANS = {"firewall": 100}
 DEFAULT_LINK = "vhost-user"
 
 
@@ -138,11 +141,13 @@ def unknowns(chain: Chain) -> dict[Unknown, float]:
     return result
 
 
-def between(levels: Iterable[int], wanted: int | None) -> list[tuple[int, float]] | None:
+def between(
+    levels: Iterable[int], wanted: int | None, scans: int = 0
+) -> list[tuple[int, float]] | None:
     """Return levels that were measured, with weights, for one that was not; None: beyond them.
 
-    Linear in the logarithm between two. Fewer than the fewest cost as much as these; where it is
-    not known how many, the most count.
+    Linear between two where so many are compared one by one (scans), else in their logarithm. Fewer
+    than the fewest cost as much as these; where it is not known how many, the most count.
     """
     known = sorted(levels)
     if not known:
@@ -153,7 +158,10 @@ def between(levels: Iterable[int], wanted: int | None) -> list[tuple[int, float]
         return [(known[0], 1.0)]
     for low, high in pairwise(known):
         if wanted <= high:
-            weight = math.log(wanted / low) / math.log(high / low)
+            if high <= scans:
+                weight = (wanted - low) / (high - low)
+            else:
+                weight = math.log(wanted / low) / math.log(high / low)
             return [(low, 1 - weight), (high, weight)] if weight < 1 else [(high, 1.0)]
     return None
 
@@ -212,7 +220,7 @@ def with_levels(
         if known is None:
             result[unknown] = result.get(unknown, 0.0) + times
             continue
-        weights = between(known, unknown.level)
+        weights = between(known, unknown.level, SCANS.get(unknown.name.split(",")[0], 0))
         if weights is None:
             beyond.append(f"{unknown}, measured up to {max(known):,}")
             continue

@@ -13,6 +13,7 @@ from convoy.advise.parts import (
     CONVOYS,
     Chain,
     Part,
+    Unknown,
     between,
     levels_of,
     unknowns,
@@ -187,6 +188,15 @@ def test_a_number_between_two_is_weighted_by_its_logarithm():
     assert between([10, 1000], 10) == between([10, 1000], 3) == [(10, 1.0)]
     assert between([10, 1000], None) == [(1000, 1.0)]  # not known: the most
     assert between([10, 1000], 1001) is None
+
+
+def test_rules_that_are_compared_one_by_one_are_weighted_by_their_number():
+    assert between([10, 100, 1000], 55, 100) == [(10, 0.5), (100, 0.5)]
+    assert between([10, 110], 55, 100) == between([10, 110], 55)  # a tree's, at the upper end
+    for name, share in ("firewall", 0.5), ("router", math.log(5.5) / math.log(10)):
+        known = [unknowns(Chain((Part(name, entries),))) for entries in (10, 100)]
+        costs, _ = with_levels(unknowns(Chain((Part(name, 55),))), levels_of(known))
+        assert costs[Unknown(name, 100)] == pytest.approx(share)
 
 
 def test_groups_of_flow_functions_share_a_look_up():
