@@ -211,6 +211,77 @@ static void workers_share_a_rate(void **state)
 	cv_nf_destroy(nf, instance);
 }
 
+enum { PLAIN_BURST = 40, PLAIN_ROUNDS = 30 };
+
+// Passes the same bursts of three flows through a policer. Returns what it counts by colour.
+static json_t *colours_of(const char *config, uint8_t verdicts[PLAIN_ROUNDS][PLAIN_BURST])
+{
+	static const struct cv_flow_limits limits = {
+		.max = 256, .max_ipv6 = 256, .timeouts_s = {10, 10, 10, 10, 10, 10, 10, 10}};
+	static const char *const flows[] = {"ip4 udp sport=1 dport=2 data=200",
+		"ip4 tcp sport=1 dport=2", "ip6 udp sport=1 dport=2 data=30"};
+	const uint64_t hz = rte_get_tsc_hz();
+	void *instance = packet_nf(nf, config, NULL);
+	const struct cv_flow_member member = {nf, instance};
+	struct cv_nf_counters counters = {0}, *list = &counters;
+	struct cv_nf_worker worker = {.now = 5 * hz};
+	struct cv_error error = {""};
+	struct cv_flow_zone *zone = cv_flow_zone_create(&member, 1, &limits, hz, &error);
+	struct cv_flow_group *group;
+	json_t *info, *colours;
+
+	assert_non_null(zone);
+	group = cv_flow_group_create(zone, (const uint8_t[]){0}, &list);
+	for (unsigned round = 0; round < PLAIN_ROUNDS; round++) {
+		struct packet_row rows[PLAIN_BURST];
+		struct cv_view views[PLAIN_BURST];
+
+		for (unsigned i = 0; i < PLAIN_BURST; i++)
+			rows[i] = (struct packet_row){.in = flows[(round + i * i) % 3]};
+		packet_views(views, PLAIN_BURST, rows, PLAIN_BURST);
+		cv_flow_process(group, &worker, views, verdicts[round], PLAIN_BURST);
+		for (unsigned i = 0; i < PLAIN_BURST; i++)
+			free(views[i].data);
+		worker.now += hz / 50;
+	}
+	info = nf->info(instance);
+	colours = json_incref(json_object_get(info, "colours"));
+	json_decref(info);
+	cv_flow_zone_destroy(zone);
+	cv_nf_destroy(nf, instance);
+	return colours;
+}
+
+// The fast way of what most policers are, beside the one of those that mark: the same of each packet.
+static void plain_ones_are_as_others(void **state)
+{
+#define METERED \
+	"'cir_bps': 160000, 'cbs_bytes': 3000, 'ebs_bytes': 2000, 'per': 'flow', 'entries': 64"
+	static uint8_t plain[PLAIN_ROUNDS][PLAIN_BURST], marks[PLAIN_ROUNDS][PLAIN_BURST];
+	json_t *a = colours_of("{" METERED ", 'yellow': 'drop'}", plain);
+	json_t *b = colours_of("{" METERED ", 'yellow': 'drop', 'green': {'dscp': 0}}", marks);
+	static const char *const names[] = {"green", "yellow", "red"};
+	json_int_t passed = 0, all = 0;
+
+	assert_memory_equal(plain, marks, sizeof(plain));
+	assert_true(json_equal(a, b));
+	for (unsigned round = 0; round < PLAIN_ROUNDS; round++)
+		for (unsigned i = 0; i < PLAIN_BURST; i++)
+			passed += plain[round][i] == CV_NEXT;
+	for (unsigned colour = 0; colour < RTE_DIM(names); colour++) {
+		const json_t *packets =
+			json_object_get(json_object_get(a, names[colour]), "packets");
+
+		assert_true(json_integer_value(packets) > 0);
+		all += json_integer_value(packets);
+		if (colour == 0)
+			assert_int_equal(json_integer_value(packets), passed);
+	}
+	assert_int_equal(all, PLAIN_ROUNDS * PLAIN_BURST);
+	json_decref(a);
+	json_decref(b);
+}
+
 static void flows_have_meters_of_their_own(void **state)
 {
 	static const struct cv_flow_limits limits = {
@@ -327,6 +398,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(counts_packets),
 		cmocka_unit_test(counts_bytes_of_ip),
 		cmocka_unit_test(packets_come_with_colours),
+		cmocka_unit_test(plain_ones_are_as_others),
 		cmocka_unit_test(hosts_have_meters_of_their_own),
 		cmocka_unit_test(a_full_table_drops_by_name),
 		cmocka_unit_test(workers_share_a_rate),
