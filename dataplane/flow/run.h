@@ -349,9 +349,9 @@ static CV_INLINE unsigned apply_settled(
 	if (settled->count == 0)
 		return dropped;
 	begin = settled->which[0];
+	// None between them is missing, nearly always.
 	if (CV_LIKELY(settled->which[settled->count - 1] == begin + settled->count - 1))
-		for (unsigned i = begin; i < begin + settled->count;
-			i++) // none between them is missing
+		for (unsigned i = begin; i < begin + settled->count; i++)
 			dropped += apply_to(run, lanes, i, some_v6);
 	else
 		for (unsigned k = 0; k < settled->count; k++)

@@ -4,8 +4,9 @@
 // bench-workers [REPEATS [FLOWS]]: what a second worker adds, in memory, on cores 0 and 1: packets per
 // second of a chain that runs both ways between two ports, with one worker and with two: of which each
 // polls a port, so that half of its packets are of flows that the other keeps; or each polls a queue of
-// both ports by which its own flows come ("by_flows"), as from a card with a symmetric hash. Chains: l2fwd, which remembers nothing; a stateful firewall, whose flows the
-// workers share by a hash of both ends; the same and a NAT, by the internal address.
+// both ports by which its own flows come ("by_flows"), as from a card with a symmetric hash. Chains:
+// l2fwd, which remembers nothing; a stateful firewall, whose flows the workers share by a hash of both
+// ends; the same and a NAT, by the internal address.
 //
 // The node is the real one (daemon/node.h); only its ports are not. They write one of FLOWS packets,
 // by chance, into a new buffer, and free what they are given. A port waits while a worker behind it
@@ -83,6 +84,8 @@ static uint16_t rx(struct cv_port *port, uint16_t queue, struct rte_mbuf **packe
 	const struct frame *from[CV_BURST_MAX];
 
 	if (bench->learns && memory->side == RIGHT)
+		return 0;
+	if (from_queue->count == 0) // its worker keeps no flow
 		return 0;
 	if (n == 0 || rte_mempool_get_bulk(bench->node->pool, (void **)packets, n) != 0)
 		return 0;
@@ -256,37 +259,42 @@ static void sleep_ms(unsigned ms)
 	nanosleep(&time, NULL);
 }
 
-// Whether a worker keeps the flow of a frame that comes by its queue of a port.
-static bool is_own(
-	const struct bench *bench, unsigned side, unsigned worker, const struct frame *frame)
+// What the first worker finds homes with of packets by a port; NULL: nothing is handed over.
+static struct cv_flow_home *finder_of(const struct bench *bench, unsigned side)
+{
+	for (unsigned i = 0; i < bench->plan->stages_count; i++) {
+		const struct cv_plan_stage *stage = &bench->plan->stages[i];
+
+		if (bench->node->handoff.finders[i] != NULL && stage->worker == 0 &&
+			bench->plan->chains[stage->chain].in == side)
+			return bench->node->handoff.finders[i];
+	}
+	return NULL;
+}
+
+// Whether the first worker keeps the flow of a frame that comes by a port.
+static bool is_first(struct cv_flow_home *finder, unsigned side, const struct frame *frame)
 {
 	struct frame copy = *frame; // of a flow that is known it is rewritten, whoever keeps it
 	struct cv_view view = {.in = (uint8_t)side};
 	uint8_t keeps;
 
 	cv_view_set(&view, copy.bytes, FRAME);
-	for (unsigned i = 0; i < bench->plan->stages_count; i++) {
-		const struct cv_plan_stage *stage = &bench->plan->stages[i];
-		struct cv_flow_home *finder = bench->node->handoff.finders[i];
-
-		if (finder == NULL || stage->worker != worker ||
-			bench->plan->chains[stage->chain].in != side)
-			continue;
-		cv_flow_home_find(finder, &view, &keeps, 1);
-		return keeps == worker && (view.in & CV_VIEW_DONE) == 0;
-	}
-	return true;
+	cv_flow_home_find(finder, &view, &keeps, 1);
+	return keeps == 0 && (view.in & CV_VIEW_DONE) == 0;
 }
 
-// Puts the frames of the first worker's flows first, and has each queue draw from its worker's.
+// Puts the frames of the first worker's flows first, and has each queue draw from its worker's: half of
+// them, where nobody keeps any.
 static void divide(struct bench *bench, unsigned side)
 {
-	struct frame *frames = bench->frames[side];
+	struct cv_flow_home *finder = finder_of(bench, side);
 	struct memory_queue *queues = bench->ports[side].queues;
+	struct frame *frames = bench->frames[side];
 	uint32_t first = 0, behind = bench->flows;
 
-	while (first < behind) {
-		if (is_own(bench, side, 0, &frames[first])) {
+	while (finder != NULL && first < behind) {
+		if (is_first(finder, side, &frames[first])) {
 			first++;
 		} else {
 			const struct frame other = frames[--behind];
@@ -295,6 +303,8 @@ static void divide(struct bench *bench, unsigned side)
 			frames[first] = other;
 		}
 	}
+	if (finder == NULL)
+		first = bench->flows / WORKERS;
 	queues[0].count = first;
 	queues[1].first = first;
 	queues[1].count = bench->flows - first;
