@@ -211,13 +211,14 @@ static void workers_share_a_rate(void **state)
 	cv_nf_destroy(nf, instance);
 }
 
+static const struct cv_flow_limits limits = {
+	.max = 256, .max_ipv6 = 256, .timeouts_s = {10, 10, 10, 10, 10, 10, 10, 10}};
+
 enum { PLAIN_BURST = 40, PLAIN_ROUNDS = 30 };
 
 // Passes the same bursts of three flows through a policer. Returns what it counts by colour.
 static json_t *colours_of(const char *config, uint8_t verdicts[PLAIN_ROUNDS][PLAIN_BURST])
 {
-	static const struct cv_flow_limits limits = {
-		.max = 256, .max_ipv6 = 256, .timeouts_s = {10, 10, 10, 10, 10, 10, 10, 10}};
 	static const char *const flows[] = {"ip4 udp sport=1 dport=2 data=200",
 		"ip4 tcp sport=1 dport=2", "ip6 udp sport=1 dport=2 data=30"};
 	const uint64_t hz = rte_get_tsc_hz();
@@ -284,8 +285,6 @@ static void plain_ones_are_as_others(void **state)
 
 static void flows_have_meters_of_their_own(void **state)
 {
-	static const struct cv_flow_limits limits = {
-		.max = 256, .max_ipv6 = 256, .timeouts_s = {10, 10, 10, 10, 10, 10, 10, 10}};
 	static const char *const rows[] = {"ip4 udp sport=1 dport=2", "ip4 udp sport=1 dport=3",
 		"ip6 udp sport=1 dport=2", "ip4 tcp sport=1 dport=2"};
 	const uint64_t hz = rte_get_tsc_hz();
