@@ -55,38 +55,37 @@ static CV_INLINE uint64_t hash_ipv6(const struct cv_flow_secret *secret, const u
 }
 
 #ifdef __SSE4_1__
-static CV_INLINE bool has_key_ipv4(struct cv_flow *flow, unsigned direction, const uint8_t *ip)
+static CV_INLINE bool has_key_ipv4(const uint8_t *key, uint8_t proto, const uint8_t *ip)
 {
 	const __m128i twelve = _mm_set_epi32(0, -1, -1, -1);
 	__m128i x = _mm_loadu_si128((const __m128i *)(ip + 12));
-	__m128i y = _mm_loadu_si128((const __m128i *)cv_flow_stored(flow, direction, false));
+	__m128i y = _mm_loadu_si128((const __m128i *)key);
 
-	return CV_LIKELY(_mm_testz_si128(_mm_xor_si128(x, y), twelve)) && flow->proto == ip[9];
+	return CV_LIKELY(_mm_testz_si128(_mm_xor_si128(x, y), twelve)) && proto == ip[9];
 }
 
 // Addresses and ports of a common packet, as those of its answers turned around.
-static CV_INLINE void put_ipv4(struct cv_flow *flow, unsigned direction, uint8_t *ip)
+static CV_INLINE void put_ipv4(const uint8_t *before_key, uint8_t *ip)
 {
 	const __m128i turn = _mm_set_epi8(-1, -1, -1, -1, 13, 12, 15, 14, 7, 6, 5, 4, 11, 10, 9, 8);
 	__m128i x = _mm_loadu_si128((const __m128i *)(ip + 12));
-	// From four bytes before: behind a key may be what a follower has just written, and a load of
-	// that and of what was there before would wait.
-	__m128i y = _mm_loadu_si128((const __m128i *)(cv_flow_stored(flow, !direction, false) - 4));
+	__m128i y = _mm_loadu_si128((const __m128i *)before_key);
 
 	y = _mm_shuffle_epi8(y, turn);
 	_mm_storeu_si128((__m128i *)(ip + 12), _mm_blend_epi16(y, x, 0xc0));
 }
 #else
-static CV_INLINE bool has_key_ipv4(struct cv_flow *flow, unsigned direction, const uint8_t *ip)
+static CV_INLINE bool has_key_ipv4(const uint8_t *key, uint8_t proto, const uint8_t *ip)
 {
-	return memcmp(cv_flow_stored(flow, direction, false), ip + 12, 12) == 0 &&
-	       flow->proto == ip[9];
+	return memcmp(key, ip + 12, 12) == 0 && proto == ip[9];
 }
 
-static CV_INLINE void put_ipv4(struct cv_flow *flow, unsigned direction, uint8_t *ip)
+static CV_INLINE void put_ipv4(const uint8_t *before_key, uint8_t *ip)
 {
-	cv_flow_put_addresses(flow, direction, false, ip);
-	cv_flow_put_ports(flow, direction, false, ip + CV_IPV4_LEN);
+	memcpy(ip + 12, before_key + 8, 4);
+	memcpy(ip + 16, before_key + 4, 4);
+	memcpy(ip + CV_IPV4_LEN, before_key + 14, 2);
+	memcpy(ip + CV_IPV4_LEN + 2, before_key + 12, 2);
 }
 #endif
 
@@ -108,20 +107,29 @@ static CV_INLINE void rewrite_checksum(uint8_t *l4, uint16_t delta, uint8_t prot
 	memcpy(at, &new, 2);
 }
 
-static CV_INLINE void rewrite_common(struct cv_flow *flow, unsigned direction, uint8_t *ip, bool v6)
+// before_key: where the key of the packet's answers is, and four bytes before it. Behind it may be what a
+// follower has just written: a load of that and of what was there before would wait.
+static CV_INLINE void rewrite_ipv4(
+	const struct cv_flow *flow, const uint8_t *before_key, unsigned direction, uint8_t *ip)
 {
-	uint8_t *l4 = ip + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN);
 	rte_be16_t header;
 
-	if (v6) {
-		cv_flow_put_addresses(flow, direction, true, ip);
-		cv_flow_put_ports(flow, direction, true, l4);
-	} else {
-		put_ipv4(flow, direction, ip);
-		header = cv_flow_checksum(
-			cv_load_be16(ip + 10), cv_flow_delta(flow->ip_delta, direction));
-		memcpy(ip + 10, &header, 2);
+	put_ipv4(before_key, ip);
+	header = cv_flow_checksum(cv_load_be16(ip + 10), cv_flow_delta(flow->ip_delta, direction));
+	memcpy(ip + 10, &header, 2);
+	rewrite_checksum(ip + CV_IPV4_LEN, cv_flow_delta(flow->l4_delta, direction), flow->proto);
+}
+
+static CV_INLINE void rewrite_common(struct cv_flow *flow, unsigned direction, uint8_t *ip, bool v6)
+{
+	uint8_t *l4 = ip + CV_IPV6_LEN;
+
+	if (!v6) {
+		rewrite_ipv4(flow, cv_flow_stored(flow, !direction, false) - 4, direction, ip);
+		return;
 	}
+	cv_flow_put_addresses(flow, direction, true, ip);
+	cv_flow_put_ports(flow, direction, true, l4);
 	rewrite_checksum(l4, cv_flow_delta(flow->l4_delta, direction), flow->proto);
 }
 

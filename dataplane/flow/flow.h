@@ -141,7 +141,12 @@ enum cv_flow_windows {
 // Workers that share flows (flow/home.h).
 struct cv_flow_homes;
 
-#define CV_FLOW_HOME_BY_TUPLE UINT8_MAX // not rewritten: a hash of both ends says it
+// Not one worker, but what says which one.
+enum cv_flow_home_by {
+	CV_FLOW_HOME_BY_SOURCE = UINT8_MAX - 2, // a hash of its address
+	CV_FLOW_HOME_BY_DESTINATION,
+	CV_FLOW_HOME_BY_TUPLE, // a hash of both ends: nothing is rewritten
+};
 
 // Whether flows of a process that was killed may come back while the worker runs.
 enum cv_flow_later {
@@ -271,14 +276,15 @@ struct cv_nf_flow {
 	// NULL: CV_FLOW_ANSWERS_APART.
 	enum cv_flow_answers (*answers)(const void *instance);
 
-	// Which worker keeps the flow of a packet that came in by a port, or CV_FLOW_HOME_BY_TUPLE:
-	// the same for forward packets as they come in and for answers as they come in. Called for
-	// each packet, by any worker, of instances with CV_FLOW_ANSWERS_REWRITTEN; else NULL.
+	// Which worker keeps the flow of a packet that came in by a port, or what says it, an enum
+	// cv_flow_home_by: the same for forward packets as they come in and for answers as they come
+	// in. Called for each packet, by any worker, of instances with CV_FLOW_ANSWERS_REWRITTEN;
+	// else NULL.
 	uint8_t (*home)(const void *instance, const struct cv_flow_homes *homes,
 		const struct cv_flow_tuple *tuple, uint8_t in);
 };
 
-// The worker that keeps what belongs to an address, for home() to choose.
+// The worker that keeps what belongs to an address, as by an enum cv_flow_home_by.
 uint8_t cv_flow_home_of_address(
 	const struct cv_flow_homes *homes, uint8_t family, const union cv_flow_address *address);
 

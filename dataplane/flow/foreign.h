@@ -51,16 +51,19 @@ struct cv_flow_peer {
 	const uint32_t *epoch;
 	unsigned shift; // of TSC cycles to ticks
 	const struct cv_ring *ring; // to that worker
+	bool busy; // some of those below may be on their way
+	uint32_t pushed; // none is, when the ring is done with so many buffers
 	struct cv_flow_handed handed[CV_FLOW_HANDED];
 };
 
 struct cv_flow_foreign {
 	uint8_t peer[CV_WORKERS_MAX]; // by worker: its index below
 	unsigned peers_count;
+	bool busy; // with one of them
 	// Handed over in the last burst, whose place in the ring is not known yet.
 	unsigned now_count;
 	struct cv_flow_handed *now[CV_BURST_VIEWS];
-	const struct cv_ring *now_ring[CV_BURST_VIEWS];
+	struct cv_flow_peer *now_peer[CV_BURST_VIEWS];
 	struct cv_flow_peer peers[];
 };
 

@@ -14,6 +14,9 @@
 #define TICKS_PER_S 32 // at least
 #define FRAGMENT_TICKS (30 * TICKS_PER_S) // 15 to 30 s, as the flow path remembers them
 
+_Static_assert(
+	CV_WORKERS_MAX <= CV_FLOW_HOME_BY_SOURCE, "a worker is told from what says which one");
+
 struct cv_flow_home *cv_flow_home_create(const struct cv_flow_homes *homes, unsigned self,
 	const struct cv_nf *nf, const void *instance, uint64_t tsc_hz, struct cv_ring *const *to)
 {
@@ -71,7 +74,7 @@ uint8_t cv_flow_home_of_address(
 	return cv_flow_homes_at(homes, cv_flow_hash(&homes->secret, key, sizeof(key)));
 }
 
-uint8_t cv_flow_home_by_tuple(const struct cv_flow_homes *homes, const struct cv_flow_tuple *tuple)
+static uint8_t home_by_tuple(const struct cv_flow_homes *homes, const struct cv_flow_tuple *tuple)
 {
 	struct end {
 		uint8_t address[16];
@@ -83,9 +86,6 @@ uint8_t cv_flow_home_by_tuple(const struct cv_flow_homes *homes, const struct cv
 	struct end key[2];
 	unsigned first;
 
-	if (tuple->family == 4)
-		return home_by_ends(homes, tuple->src.ipv4, tuple->dst.ipv4, tuple->sport,
-			tuple->dport, tuple->proto);
 	memcpy(ends[0].address, tuple->src.ipv6, 16);
 	memcpy(ends[1].address, tuple->dst.ipv6, 16);
 	first = memcmp(&ends[0], &ends[1], sizeof(ends[0])) > 0;
@@ -118,12 +118,20 @@ static uint8_t home_of_key(
 	const struct cv_flow_home *home, const union cv_flow_key *key, bool v6, uint8_t in)
 {
 	const struct cv_flow_tuple tuple = tuple_of(key, v6);
-	uint8_t worker = CV_FLOW_HOME_BY_TUPLE;
+	const uint8_t worker = home_of_tuple(home, &tuple, in);
 
-	if (home->flow != NULL)
-		worker = home->flow->home(home->instance, home->homes, &tuple, in);
-	return worker != CV_FLOW_HOME_BY_TUPLE ? worker
-					       : cv_flow_home_by_tuple(home->homes, &tuple);
+	if (!v6)
+		return home_by_ipv4(home->homes, &tuple, worker);
+	switch (worker) {
+	case CV_FLOW_HOME_BY_SOURCE:
+		return cv_flow_home_of_address(home->homes, 6, &tuple.src);
+	case CV_FLOW_HOME_BY_DESTINATION:
+		return cv_flow_home_of_address(home->homes, 6, &tuple.dst);
+	case CV_FLOW_HOME_BY_TUPLE:
+		return home_by_tuple(home->homes, &tuple);
+	default:
+		return worker;
+	}
 }
 
 // The home of a fragment: the first one's by its ports, which is remembered for the others.

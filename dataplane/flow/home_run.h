@@ -32,9 +32,6 @@ cv_flow_home_run cv_flow_home_run_baseline, cv_flow_home_run_aes;
 // Any packet, whatever it is.
 uint8_t cv_flow_home_of_one(struct cv_flow_home *home, const struct cv_view *view);
 
-// Of a tuple that nobody rewrites.
-uint8_t cv_flow_home_by_tuple(const struct cv_flow_homes *homes, const struct cv_flow_tuple *tuple);
-
 static CV_INLINE uint8_t cv_flow_homes_at(const struct cv_flow_homes *homes, uint64_t hash)
 {
 	return homes->workers[(hash >> 32) * homes->count >> 32];
@@ -56,14 +53,32 @@ static CV_INLINE uint64_t hash_of(const struct cv_flow_secret *secret, uint64_t 
 #endif
 }
 
-// By both ends, whichever is the source: addresses and ports as they are in memory.
-static CV_INLINE uint8_t home_by_ends(const struct cv_flow_homes *homes, uint32_t src, uint32_t dst,
-	uint16_t sport, uint16_t dport, uint8_t proto)
+// The worker of a tuple, or what says it (enum cv_flow_home_by).
+static CV_INLINE uint8_t home_of_tuple(
+	const struct cv_flow_home *home, const struct cv_flow_tuple *tuple, uint8_t in)
 {
-	const uint64_t one = (uint64_t)sport << 32 | src, other = (uint64_t)dport << 32 | dst;
-	const uint64_t low = one < other ? one : other, high = one < other ? other : one;
+	return home->flow == NULL ? CV_FLOW_HOME_BY_TUPLE
+				  : home->flow->home(home->instance, home->homes, tuple, in);
+}
 
-	return cv_flow_homes_at(homes, hash_of(&homes->secret, low | (uint64_t)proto << 48, high));
+// The worker. By both ends, whichever is the source: addresses and ports as they are in memory.
+static CV_INLINE uint8_t home_by_ipv4(
+	const struct cv_flow_homes *homes, const struct cv_flow_tuple *tuple, uint8_t worker)
+{
+	const uint64_t src = tuple->src.ipv4 | (uint64_t)tuple->sport << 32;
+	const uint64_t dst = tuple->dst.ipv4 | (uint64_t)tuple->dport << 32;
+	uint64_t low, high;
+
+	if (worker < CV_FLOW_HOME_BY_SOURCE)
+		return worker;
+	if (worker == CV_FLOW_HOME_BY_TUPLE) {
+		low = (src < dst ? src : dst) | (uint64_t)tuple->proto << 48;
+		high = src < dst ? dst : src;
+	} else {
+		low = (uint32_t)(worker == CV_FLOW_HOME_BY_SOURCE ? src : dst);
+		high = 0;
+	}
+	return cv_flow_homes_at(homes, hash_of(&homes->secret, low, high));
 }
 
 // A trace is told nothing here: all are handed over as long as there is one, and until they have left.
@@ -81,24 +96,20 @@ static inline bool may_read(struct cv_flow_home *home)
 	return !home->traced;
 }
 
-uint16_t CV_FLOW_HOME_RUN(
-	struct cv_flow_home *home, struct cv_view *views, uint8_t *workers, uint16_t n)
+// Of n <= CV_BURST_MAX packets.
+static CV_INLINE unsigned home_part(struct cv_flow_home *home, struct cv_flow_foreign *foreign,
+	struct cv_view *views, uint8_t *workers, unsigned n)
 {
 	const struct cv_flow_homes *homes = home->homes;
 	const uint8_t self = home->self;
-	struct cv_flow_foreign *foreign =
-		home->foreign != NULL && may_read(home) ? home->foreign : NULL;
-	uint16_t which[CV_BURST_MAX];
+	uint8_t which[CV_BURST_MAX];
 	unsigned others = 0, foreign_count = 0;
-
-	if (home->foreign != NULL)
-		foreign_begin(home->foreign);
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct cv_view *view = &views[i];
 		const uint8_t *ip = view->data + view->l3;
 		struct cv_flow_tuple tuple;
-		uint8_t worker = CV_FLOW_HOME_BY_TUPLE;
+		uint8_t worker;
 
 		if (CV_UNLIKELY(view->proto != CV_PROTO_IPV4 || !cv_flow_is_common_ipv4(view))) {
 			worker = cv_flow_home_of_one(home, view);
@@ -112,23 +123,28 @@ uint16_t CV_FLOW_HOME_RUN(
 		memcpy(&tuple.dst.ipv4, ip + 16, 4);
 		memcpy(&tuple.sport, ip + CV_IPV4_LEN, 2);
 		memcpy(&tuple.dport, ip + CV_IPV4_LEN + 2, 2);
-		if (home->flow != NULL)
-			worker = home->flow->home(home->instance, homes, &tuple, view->in);
-		if (worker == CV_FLOW_HOME_BY_TUPLE)
-			worker = home_by_ends(homes, tuple.src.ipv4, tuple.dst.ipv4, tuple.sport,
-				tuple.dport, tuple.proto);
+		worker = home_by_ipv4(homes, &tuple, home_of_tuple(home, &tuple, view->in));
 		workers[i] = worker;
-		others += worker != self;
-		which[foreign_count] = (uint16_t)i;
+		which[foreign_count] = (uint8_t)i;
 		foreign_count += worker != self;
-		if (CV_UNLIKELY(foreign_count == CV_BURST_MAX)) {
-			if (foreign != NULL)
-				others -= foreign_run(
-					foreign, self, views, workers, which, foreign_count);
-			foreign_count = 0;
-		}
 	}
+	others += foreign_count;
 	if (foreign != NULL && foreign_count > 0)
 		others -= foreign_run(foreign, self, views, workers, which, foreign_count);
+	return others;
+}
+
+uint16_t CV_FLOW_HOME_RUN(
+	struct cv_flow_home *home, struct cv_view *views, uint8_t *workers, uint16_t n)
+{
+	struct cv_flow_foreign *foreign =
+		home->foreign != NULL && may_read(home) ? home->foreign : NULL;
+	unsigned others = 0;
+
+	if (home->foreign != NULL)
+		foreign_begin(home->foreign);
+	for (unsigned i = 0; i < n; i += CV_BURST_MAX)
+		others += home_part(home, foreign, views + i, workers + i,
+			RTE_MIN(n - i, (unsigned)CV_BURST_MAX));
 	return (uint16_t)others;
 }

@@ -25,15 +25,15 @@
 // What the passes hand on, for each packet.
 struct lane {
 	uint32_t
-		at; // its bucket, then its slot; CV_FLOW_NONE: it is looked at for itself; or one of these:
+		at; // its bucket, then its slot; CV_FLOW_NONE: it is looked at for itself; or FRESH
 	uint16_t signature;
 	bool v6;
 	uint8_t tcp_flags; // of TCP, else 0
 	struct cv_flow *flow; // that the slot is of
+	struct cv_view *view;
 };
 
-#define DONE (CV_FLOW_NONE - 1) // its flow is another worker's, which was asked (foreign.h)
-#define FRESH (CV_FLOW_NONE - 2) // of no flow that is known
+#define FRESH (CV_FLOW_NONE - 1) // of no flow that is known
 
 // A burst, and what of its zone is read for every packet, where the compiler knows that it does not change.
 struct run {
@@ -53,6 +53,11 @@ struct run {
 	uint32_t stale; // since then a flow's time is not written anew
 };
 
+static CV_INLINE unsigned number_of(const struct run *run, const struct lane *lane)
+{
+	return (unsigned)(lane->view - run->views);
+}
+
 // Asks for a packet's bucket.
 static CV_INLINE void expect_bucket(
 	const struct run *run, struct lane *lane, uint64_t hash, bool v6)
@@ -63,24 +68,20 @@ static CV_INLINE void expect_bucket(
 	rte_prefetch1(&run->table[v6].buckets[lane->at]);
 }
 
-// Returns whether some are IPv6. Adds up the packets' bytes. shared: other workers have such flows.
-static CV_INLINE bool first_pass(const struct run *run, struct lane *lanes, unsigned begin,
-	unsigned end, uint32_t *bytes, const bool shared)
+// Returns whether some are IPv6. Adds up the packets' bytes. which: their numbers; NULL: 0 and so on.
+static CV_INLINE bool first_pass(const struct run *run, const uint8_t *which, struct lane *lanes,
+	unsigned begin, unsigned end, uint32_t *bytes)
 {
 	bool some_v6 = false;
 
 	for (unsigned i = begin; i < end; i++) {
-		struct cv_view *view = &run->views[i];
+		struct cv_view *view = &run->views[which == NULL ? i : which[i]];
 		const uint8_t *ip = view->data + view->l3;
 		struct lane *lane = &lanes[i];
 
+		lane->view = view;
 		*bytes += view->len;
-		if (shared && (view->in & CV_VIEW_DONE) != 0) {
-			view->in &= (uint8_t)~CV_VIEW_DONE;
-			lane->at = DONE;
-			lane->v6 = false;
-		} else if (CV_LIKELY(
-				   view->proto == CV_PROTO_IPV4 && cv_flow_is_common_ipv4(view))) {
+		if (CV_LIKELY(view->proto == CV_PROTO_IPV4 && cv_flow_is_common_ipv4(view))) {
 			expect_bucket(run, lane, hash_ipv4(&run->secret, ip), false);
 		} else if (view->proto == CV_PROTO_IPV6 && cv_flow_is_common_ipv6(view)) {
 			expect_bucket(run, lane, hash_ipv6(&run->secret, ip), true);
@@ -133,13 +134,13 @@ static CV_INLINE void second_pass(
 		const bool v6 = some_v6 && lane->v6;
 		const struct cv_flow_bucket *bucket;
 
-		if (CV_UNLIKELY(lane->at >= DONE))
+		if (CV_UNLIKELY(lane->at == CV_FLOW_NONE))
 			continue;
 		bucket = &run->table[v6].buckets[lane->at];
 		if (CV_LIKELY(find_likely(run, bucket, lane, v6)))
 			continue;
 		if (bucket->displaced == 0) {
-			fresh[fresh_count++] = (uint8_t)i;
+			fresh[fresh_count++] = (uint8_t)number_of(run, lane);
 			lane->at = FRESH;
 			continue;
 		}
@@ -154,7 +155,7 @@ static CV_INLINE void second_pass(
 
 		if (find_likely(run, &run->table[v6].buckets[lane->at], lane, v6))
 			continue;
-		fresh[fresh_count++] = (uint8_t)(lane - lanes);
+		fresh[fresh_count++] = (uint8_t)number_of(run, lane);
 		lane->at = FRESH;
 	}
 	if (CV_UNLIKELY(fresh_count > 0))
@@ -170,7 +171,8 @@ static CV_INLINE bool is_of_settled(
 	struct cv_flow *flow = lane->flow;
 	const uint8_t *ip = view->data + view->l3;
 	const bool is_its =
-		v6 ? has_key_ipv6(flow, direction, ip) : has_key_ipv4(flow, direction, ip);
+		v6 ? has_key_ipv6(flow, direction, ip)
+		   : has_key_ipv4(cv_flow_stored(flow, direction, false), flow->proto, ip);
 
 	if (CV_UNLIKELY(!is_its)) {
 		lane->at = CV_FLOW_NONE;
@@ -219,20 +221,18 @@ static CV_INLINE unsigned take_settled(const struct run *run, struct lane *lanes
 	const struct cv_flow_place slots[2] = {first->slots[0], first->slots[1]};
 	const uint8_t first_bit = first->bit;
 	struct cv_flow_followed *followed = settled->first;
-	const struct cv_view *views = run->views;
 	unsigned count = 0, fresh_count = 0, i;
 	uint8_t follows = 0;
 
 	for (i = begin; i < end; i++) {
 		struct lane *lane = &lanes[i];
-		const struct cv_view *view = &views[i];
+		const struct cv_view *view = lane->view;
 		const bool v6 = some_v6 && lane->v6;
 
 		if (CV_UNLIKELY(lane->at >= FRESH)) {
 			if (lane->at == CV_FLOW_NONE)
 				break;
-			if (lane->at == FRESH)
-				settled->fresh[fresh_count++] = (uint8_t)i;
+			settled->fresh[fresh_count++] = (uint8_t)i;
 			continue;
 		}
 		if (CV_UNLIKELY(v6 ? !is_of_settled(run, view, lane, true)
@@ -256,8 +256,9 @@ static CV_INLINE unsigned take_settled(const struct run *run, struct lane *lanes
 }
 
 // Shows a follower n packets of them, at least one. Leaves those that pass. Returns how many do not.
-static CV_INLINE unsigned show(const struct run *run, const struct cv_flow_follower *follower,
-	const struct cv_flow_followed *packets, unsigned n, struct settled *settled)
+static CV_INLINE unsigned show(const struct run *run, const struct lane *lanes,
+	const struct cv_flow_follower *follower, const struct cv_flow_followed *packets, unsigned n,
+	struct settled *settled)
 {
 	uint8_t verdicts[PART];
 	unsigned left = 0, others;
@@ -271,7 +272,7 @@ static CV_INLINE unsigned show(const struct run *run, const struct cv_flow_follo
 			run->verdicts[packets[k].view - run->views] =
 				cv_flow_stop(run->group, follower, packets[k].view, verdicts[k]);
 	for (unsigned k = 0; k < settled->count; k++)
-		if (run->verdicts[settled->which[k]] == CV_NEXT)
+		if (run->verdicts[number_of(run, &lanes[settled->which[k]])] == CV_NEXT)
 			settled->which[left++] = settled->which[k];
 	settled->count = left;
 	return others;
@@ -288,17 +289,17 @@ static CV_NOINLINE unsigned show_next(const struct run *run, const struct lane *
 		const unsigned i = settled->which[k];
 
 		if (lanes[i].flow->follows & follower->bit)
-			put_followed(&packets[n++], &follower->slots[lanes[i].v6], &run->views[i],
+			put_followed(&packets[n++], &follower->slots[lanes[i].v6], lanes[i].view,
 				&lanes[i], lanes[i].v6);
 	}
-	return n == 0 ? 0 : show(run, follower, packets, n, settled);
+	return n == 0 ? 0 : show(run, lanes, follower, packets, n, settled);
 }
 
 // What becomes of a packet of a settled flow, behind those who follow it. A verdict.
-static CV_INLINE uint8_t apply(
-	const struct run *run, struct cv_view *view, const struct lane *lane, bool v6)
+static CV_INLINE uint8_t apply(const struct run *run, const struct lane *lane, bool v6)
 {
 	struct cv_flow_group *group = run->group;
+	struct cv_view *view = lane->view;
 	struct cv_flow *flow = lane->flow;
 	const unsigned direction = lane->at & 1;
 	uint32_t ways; // both
@@ -320,17 +321,15 @@ static CV_INLINE uint8_t apply(
 	return CV_NEXT;
 }
 
-// The same of packet i. Returns whether it does not go on.
-static CV_INLINE unsigned apply_to(
-	const struct run *run, const struct lane *lanes, unsigned i, bool some_v6)
+// The same. Returns whether it does not go on.
+static CV_INLINE unsigned apply_to(const struct run *run, const struct lane *lane, bool some_v6)
 {
-	const struct lane *lane = &lanes[i];
-	const uint8_t verdict = some_v6 && lane->v6 ? apply(run, &run->views[i], lane, true)
-						    : apply(run, &run->views[i], lane, false);
+	const uint8_t verdict =
+		some_v6 && lane->v6 ? apply(run, lane, true) : apply(run, lane, false);
 
 	if (CV_LIKELY(verdict == CV_NEXT))
 		return 0;
-	run->verdicts[i] = verdict;
+	run->verdicts[number_of(run, lane)] = verdict;
 	return 1;
 }
 
@@ -342,8 +341,8 @@ static CV_INLINE unsigned apply_settled(
 	unsigned dropped = 0, begin;
 
 	if (settled->first_count > 0)
-		dropped += show(
-			run, &group->followers[0], settled->first, settled->first_count, settled);
+		dropped += show(run, lanes, &group->followers[0], settled->first,
+			settled->first_count, settled);
 	for (unsigned i = 1; settled->follows != 0 && i < group->followers_count; i++)
 		dropped += show_next(run, lanes, &group->followers[i], settled);
 	if (settled->count == 0)
@@ -352,10 +351,10 @@ static CV_INLINE unsigned apply_settled(
 	// None between them is missing, nearly always.
 	if (CV_LIKELY(settled->which[settled->count - 1] == begin + settled->count - 1))
 		for (unsigned i = begin; i < begin + settled->count; i++)
-			dropped += apply_to(run, lanes, i, some_v6);
+			dropped += apply_to(run, &lanes[i], some_v6);
 	else
 		for (unsigned k = 0; k < settled->count; k++)
-			dropped += apply_to(run, lanes, settled->which[k], some_v6);
+			dropped += apply_to(run, &lanes[settled->which[k]], some_v6);
 	return dropped;
 }
 
@@ -363,8 +362,17 @@ static CV_INLINE unsigned apply_settled(
 static void forget(struct lane *lanes, unsigned begin, unsigned end)
 {
 	for (unsigned i = begin; i < end; i++)
-		if (lanes[i].at != DONE)
-			lanes[i].at = CV_FLOW_NONE;
+		lanes[i].at = CV_FLOW_NONE;
+}
+
+// A packet that is looked at for itself, and the slot of its flow if that is known. Returns whether it
+// does not go on.
+static CV_INLINE unsigned look_at(const struct run *run, const struct lane *lane, uint32_t slot)
+{
+	const uint8_t verdict = cv_flow_one(run->group, run->worker, lane->view, slot);
+
+	run->verdicts[number_of(run, lane)] = verdict;
+	return verdict != CV_NEXT;
 }
 
 // Packets of no flow that is known begin one. Returns how many do not go on.
@@ -375,27 +383,27 @@ static __attribute__((noinline)) unsigned open_fresh(
 	struct settled opened;
 	uint64_t hashes[PART] = {0};
 	uint32_t slots[PART], late;
+	uint8_t numbers[PART] = {0};
 	unsigned dropped = 0;
 
 	opened.count = opened.first_count = 0;
 	opened.follows = 0;
 	for (unsigned k = 0; k < n; k++) {
-		const struct cv_view *view = &run->views[fresh[k]];
-		const uint8_t *ip = view->data + view->l3;
+		const struct lane *lane = &lanes[fresh[k]];
+		const uint8_t *ip = lane->view->data + lane->view->l3;
 
-		hashes[k] = lanes[fresh[k]].v6 ? hash_ipv6(&run->secret, ip)
-					       : hash_ipv4(&run->secret, ip);
+		hashes[k] = lane->v6 ? hash_ipv6(&run->secret, ip) : hash_ipv4(&run->secret, ip);
+		numbers[k] = (uint8_t)number_of(run, lane);
 	}
 	late = cv_flow_open(
-		run->group, run->worker, run->views, run->verdicts, fresh, hashes, n, slots);
+		run->group, run->worker, run->views, run->verdicts, numbers, hashes, n, slots);
 	for (unsigned k = 0; k < n; k++) {
-		const unsigned i = fresh[k];
-		struct lane *lane = &lanes[i];
-		const uint8_t *ip = run->views[i].data + run->views[i].l3;
+		struct lane *lane = &lanes[fresh[k]];
+		const uint8_t *ip = lane->view->data + lane->view->l3;
 		const bool v6 = lane->v6;
 
 		if (slots[k] == CV_FLOW_NONE) {
-			dropped += (~late >> k & 1) && run->verdicts[i] != CV_NEXT;
+			dropped += (~late >> k & 1) && run->verdicts[numbers[k]] != CV_NEXT;
 			continue;
 		}
 		lane->at = slots[k];
@@ -406,19 +414,13 @@ static __attribute__((noinline)) unsigned open_fresh(
 		opened.follows |= lane->flow->follows;
 		if (lane->flow->follows & first->bit)
 			put_followed(&opened.first[opened.first_count++], &first->slots[v6],
-				&run->views[i], lane, v6);
-		opened.which[opened.count++] = (uint8_t)i;
+				lane->view, lane, v6);
+		opened.which[opened.count++] = fresh[k];
 	}
 	dropped += apply_settled(run, lanes, some_v6, &opened);
-	for (unsigned k = 0; k < n; k++) {
-		const unsigned i = fresh[k];
-
-		if (!(late >> k & 1))
-			continue;
-		run->verdicts[i] =
-			cv_flow_one(run->group, run->worker, &run->views[i], CV_FLOW_NONE);
-		dropped += run->verdicts[i] != CV_NEXT;
-	}
+	for (unsigned k = 0; k < n; k++)
+		if (late >> k & 1)
+			dropped += look_at(run, &lanes[fresh[k]], CV_FLOW_NONE);
 	return dropped;
 }
 
@@ -443,30 +445,27 @@ static CV_INLINE unsigned third_pass(const struct run *run, struct lane *lanes, 
 		}
 		if (i == end)
 			break;
-		run->verdicts[i] =
-			cv_flow_one(run->group, run->worker, &run->views[i], lanes[i].at);
-		dropped += run->verdicts[i] != CV_NEXT;
+		dropped += look_at(run, &lanes[i], lanes[i].at);
 		if (zone->removals != removals)
 			forget(lanes, i + 1, matched);
 	}
 	return dropped;
 }
 
-// All passes. Returns how many packets do not go on.
-static CV_INLINE unsigned run_parts(const struct run *run, unsigned n, uint32_t *bytes)
+// All passes, over n packets of which these are the numbers; NULL: 0 and so on. Returns how many do not go
+// on.
+static CV_INLINE unsigned run_parts(
+	const struct run *run, const uint8_t *which, unsigned n, uint32_t *bytes)
 {
-	const bool shared = run->group->zone->homes != NULL;
 	unsigned hashed = 0, matched = 0, applied = 0, dropped = 0;
 	struct lane lanes[CV_BURST_MAX];
 	bool some_v6 = false;
 
-	memset(run->verdicts, CV_NEXT, n);
 	while (applied < n) {
 		const unsigned to_match = hashed, to_apply = matched;
 
 		hashed = RTE_MIN(hashed + PART, n);
-		some_v6 |= shared ? first_pass(run, lanes, to_match, hashed, bytes, true)
-				  : first_pass(run, lanes, to_match, hashed, bytes, false);
+		some_v6 |= first_pass(run, which, lanes, to_match, hashed, bytes);
 		if (some_v6) {
 			second_pass(run, lanes, matched, to_match, true);
 			dropped += third_pass(run, lanes, applied, to_apply, to_match, true);
@@ -478,6 +477,24 @@ static CV_INLINE unsigned run_parts(const struct run *run, unsigned n, uint32_t 
 		applied = to_apply;
 	}
 	return dropped;
+}
+
+// Packets of flows that another worker keeps, and that were rewritten where it was asked (foreign.h), only
+// are counted. Without a branch, as there is no telling which they are. Returns how many are left.
+static CV_INLINE unsigned leave_done(
+	struct cv_view *views, unsigned n, uint8_t which[CV_BURST_MAX], uint32_t *bytes)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const uint32_t done = -(uint32_t)(views[i].in / CV_VIEW_DONE); // all bits
+
+		views[i].in &= (uint8_t)~CV_VIEW_DONE;
+		*bytes += views[i].len & done;
+		which[left] = (uint8_t)i;
+		left += 1 + done;
+	}
+	return left;
 }
 
 // Each function counts what it would have been shown.
@@ -506,8 +523,9 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	struct cv_view *views, uint8_t *verdicts, uint16_t n)
 {
 	struct cv_flow_zone *zone = group->zone;
+	uint8_t which[CV_BURST_MAX];
+	unsigned dropped, left = n;
 	uint32_t bytes = 0;
-	unsigned dropped;
 	struct run run;
 
 	zone->now = (uint32_t)(worker->now >> zone->shift);
@@ -528,7 +546,11 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 		run.table[v6].windows =
 			zone->windows == CV_FLOW_WINDOWS_NONE ? NULL : zone->window[v6].first;
 	}
-	dropped = run_parts(&run, n, &bytes);
+	memset(verdicts, CV_NEXT, n);
+	if (zone->homes != NULL)
+		left = leave_done(views, n, which, &bytes);
+	dropped =
+		left == n ? run_parts(&run, NULL, n, &bytes) : run_parts(&run, which, left, &bytes);
 	count(group, n, bytes);
 	return (uint16_t)dropped;
 }

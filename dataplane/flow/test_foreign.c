@@ -463,7 +463,7 @@ static void what_changes_while_it_is_read_is_handed_over(void **state)
 		const struct packet before = then, want = went(&then);
 		struct cv_view view = {.in = 0};
 		uint8_t workers[] = {OWNER};
-		const uint16_t which[] = {0};
+		const uint8_t which[] = {0};
 
 		acting = again ? &rig : NULL;
 		cv_view_set(&view, then.bytes, then.len);

@@ -349,7 +349,7 @@ static uint8_t home(const void *instance, const struct cv_flow_homes *homes,
 
 	if (src == dst)
 		return CV_FLOW_HOME_BY_TUPLE;
-	return cv_flow_home_of_address(homes, tuple->family, src ? &tuple->dst : &tuple->src);
+	return src ? CV_FLOW_HOME_BY_DESTINATION : CV_FLOW_HOME_BY_SOURCE;
 }
 
 // The addresses that serve, ascending.

@@ -32,15 +32,6 @@ static const rte_be32_t *forwarded(const struct cv_nat *nat, const struct cv_flo
 	return forward != NULL ? &forward->internal : NULL;
 }
 
-uint8_t cv_nat_owner(const struct cv_nat_state *state, rte_be16_t port)
-{
-	const unsigned at = rte_be_to_cpu_16(port) - (unsigned)state->first_port;
-
-	if (at >= state->blocks_count << state->block_shift) // below the first, too
-		return CV_FLOW_HOME_BY_TUPLE;
-	return state->block_owner[at >> state->block_shift];
-}
-
 static uint8_t home_of(const struct cv_flow_homes *homes, rte_be32_t address)
 {
 	const union cv_flow_address of = {.ipv4 = address};
@@ -58,8 +49,8 @@ static uint8_t home_of_external(const struct cv_nat *nat, const struct cv_flow_h
 }
 
 // Neither end is external: by the one that may be internal. Of two, or of none, nothing is rewritten.
-static uint8_t home_of_internal(const struct cv_nat *nat, const struct cv_flow_homes *homes,
-	const struct cv_flow_tuple *tuple, bool ports)
+static uint8_t home_of_internal(
+	const struct cv_nat *nat, const struct cv_flow_tuple *tuple, bool ports)
 {
 	bool src = cv_nat_is_inside(nat, tuple->src.ipv4);
 	bool dst = cv_nat_is_inside(nat, tuple->dst.ipv4);
@@ -71,7 +62,7 @@ static uint8_t home_of_internal(const struct cv_nat *nat, const struct cv_flow_h
 	}
 	if (src == dst)
 		return CV_FLOW_HOME_BY_TUPLE;
-	return home_of(homes, src == ports ? tuple->src.ipv4 : tuple->dst.ipv4);
+	return src == ports ? CV_FLOW_HOME_BY_SOURCE : CV_FLOW_HOME_BY_DESTINATION;
 }
 
 uint8_t cv_nat_home(const void *instance, const struct cv_flow_homes *homes,
@@ -84,9 +75,9 @@ uint8_t cv_nat_home(const void *instance, const struct cv_flow_homes *homes,
 	if (tuple->family != 4)
 		return CV_FLOW_HOME_BY_TUPLE;
 	if (!cv_nat_is_external(nat, tuple->dst.ipv4))
-		return home_of_internal(nat, homes, tuple, ports);
+		return home_of_internal(nat, tuple, ports);
 	if (!ports)
-		return home_of(homes, tuple->src.ipv4);
+		return CV_FLOW_HOME_BY_SOURCE;
 	there = home_of_external(nat, homes, tuple);
 	if (nat->lists.outside[in] || !cv_nat_is_inside(nat, tuple->src.ipv4))
 		return there;

@@ -6,6 +6,7 @@
 #define CV_NAT_NAT_H
 
 #include <assert.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 
 #include <rte_spinlock.h>
@@ -120,10 +121,32 @@ static inline bool cv_nat_is_external(const struct cv_nat *nat, rte_be32_t addre
 		return false;
 	return nat->external_dense || cv_nat_is_among_external(nat, address);
 }
-bool cv_nat_is_inside(const struct cv_nat *nat, rte_be32_t address);
+static inline bool cv_nat_is_inside(const struct cv_nat *nat, rte_be32_t address)
+{
+	const uint32_t host = rte_be_to_cpu_32(address);
+
+	for (unsigned i = 0; i < nat->lists.inside_count; i++)
+		if (nat->lists.inside[i].first <= host && host <= nat->lists.inside[i].last)
+			return true;
+	return false;
+}
 
 // The ports that a protocol shares (enum cv_nat_kind); -1: it has none that may be changed.
-int cv_nat_kind_of(uint8_t proto);
+static inline int cv_nat_kind_of(uint8_t proto)
+{
+	switch (proto) {
+	case IPPROTO_TCP:
+	case IPPROTO_DCCP:
+		return CV_NAT_TCP;
+	case IPPROTO_UDP:
+	case IPPROTO_UDPLITE:
+		return CV_NAT_UDP;
+	case IPPROTO_ICMP:
+		return CV_NAT_ICMP;
+	default:
+		return -1;
+	}
+}
 
 // Whether what a flow keeps leads to a mapping.
 bool cv_nat_slot_leads_inside(const void *instance, const void *slot);
@@ -162,7 +185,14 @@ extern const struct cv_flow_kept cv_nat_kept;
 int cv_nat_home_init(struct cv_nat *nat);
 
 // The worker that has an external port of the pool, or CV_FLOW_HOME_BY_TUPLE: nobody.
-uint8_t cv_nat_owner(const struct cv_nat_state *state, rte_be16_t port);
+static inline uint8_t cv_nat_owner(const struct cv_nat_state *state, rte_be16_t port)
+{
+	const unsigned at = rte_be_to_cpu_16(port) - (unsigned)state->first_port;
+
+	if (at >= state->blocks_count << state->block_shift) // below the first, too
+		return CV_FLOW_HOME_BY_TUPLE;
+	return state->block_owner[at >> state->block_shift];
+}
 
 // struct cv_nf_flow's home().
 uint8_t cv_nat_home(const void *instance, const struct cv_flow_homes *homes,

@@ -32,32 +32,6 @@ bool cv_nat_is_among_external(const struct cv_nat *nat, rte_be32_t address)
 	return false;
 }
 
-bool cv_nat_is_inside(const struct cv_nat *nat, rte_be32_t address)
-{
-	const uint32_t host = rte_be_to_cpu_32(address);
-
-	for (unsigned i = 0; i < nat->lists.inside_count; i++)
-		if (nat->lists.inside[i].first <= host && host <= nat->lists.inside[i].last)
-			return true;
-	return false;
-}
-
-int cv_nat_kind_of(uint8_t proto)
-{
-	switch (proto) {
-	case IPPROTO_TCP:
-	case IPPROTO_DCCP:
-		return CV_NAT_TCP;
-	case IPPROTO_UDP:
-	case IPPROTO_UDPLITE:
-		return CV_NAT_UDP;
-	case IPPROTO_ICMP:
-		return CV_NAT_ICMP;
-	default:
-		return -1;
-	}
-}
-
 // Whether an ICMP message asks something of its receiver: the identifier is its source's port.
 static bool is_query(const struct cv_flow_packet *packet)
 {
