@@ -37,8 +37,10 @@ static bool is_drop(const struct decision *decision)
 
 static void begin(const union cv_flow_key *key, bool v6, struct decision *decision)
 {
-	memset(decision, 0, sizeof(*decision));
 	cv_flow_set_tuple(key, v6, &decision->actions.tuple);
+	memset(decision->actions.way, 0, sizeof(decision->actions.way));
+	decision->actions.follow = decision->actions.once = false;
+	decision->follows = decision->verdict = decision->deciders = 0;
 }
 
 // What the member at a position said is written into actions; its verdict.
@@ -457,12 +459,25 @@ static uint64_t ends_of(const struct cv_flow_parsed *parsed)
 	       (uint64_t)(uint16_t)(key->ipv6.sport ^ key->ipv6.dport);
 }
 
-static bool is_one_of(uint64_t one, const uint64_t *all, unsigned n)
+// Some of them, and a bit for each, which most others have not.
+struct ends_seen {
+	uint64_t all[CV_FLOW_OPENINGS];
+	uint64_t bits[16];
+	unsigned count;
+};
+
+// Adds one. Returns whether it was there.
+static bool is_seen(struct ends_seen *seen, uint64_t ends)
 {
+	const uint64_t hash = ends * 0x9e3779b97f4a7c15;
+	uint64_t *bits = &seen->bits[hash >> 60], bit = UINT64_C(1) << (hash >> 54 & 63);
 	uint64_t same = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		same |= all[i] == one;
+	if (CV_UNLIKELY((*bits & bit) != 0))
+		for (unsigned i = 0; i < seen->count; i++)
+			same |= seen->all[i] == ends;
+	*bits |= bit;
+	seen->all[seen->count++] = ends;
 	return same != 0;
 }
 
@@ -473,17 +488,19 @@ static unsigned begin_openings(struct cv_flow_zone *zone, const struct cv_view *
 	const uint8_t *which, const uint64_t *hashes, struct opening *openings, unsigned n,
 	uint32_t *late)
 {
-	uint64_t ends[CV_FLOW_OPENINGS];
+	struct ends_seen seen;
 	unsigned count = 0;
+
+	seen.count = 0;
+	memset(seen.bits, 0, sizeof(seen.bits));
 
 	for (unsigned i = 0; i < n; i++) {
 		struct opening *opening = &openings[count];
 		const struct cv_flow_parsed *parsed = &opening->parsed;
 		const struct cv_view *view = &views[which[i]];
 
-		cv_flow_parse(view, &opening->parsed);
-		ends[i] = ends_of(parsed);
-		if (is_one_of(ends[i], ends, i) ||
+		cv_flow_parse_common(view, &opening->parsed);
+		if (is_seen(&seen, ends_of(parsed)) ||
 			cv_flow_table_find(&zone->table[parsed->v6], &parsed->key, hashes[i]) !=
 				CV_FLOW_NONE) {
 			*late |= 1u << i;

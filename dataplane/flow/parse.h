@@ -218,6 +218,37 @@ static inline void cv_flow_parse(const struct cv_view *view, struct cv_flow_pars
 	cv_flow_icmp_ports(parsed->proto, l4, &ports[0], &ports[1]);
 }
 
+// The same of a packet of a common kind (common.h).
+static CV_INLINE void cv_flow_parse_common(
+	const struct cv_view *view, struct cv_flow_parsed *parsed)
+{
+	const uint8_t *ip = view->data + view->l3;
+	const bool v6 = view->proto == CV_PROTO_IPV6;
+	const unsigned header = v6 ? CV_IPV6_LEN : CV_IPV4_LEN;
+	const uint8_t *l4 = ip + header;
+
+	*parsed = (struct cv_flow_parsed){.l3 = view->l3,
+		.l4 = (uint16_t)(view->l3 + header),
+		.end = (uint16_t)(view->l3 + (v6 ? CV_IPV6_LEN + cv_tuple_load(ip + 4)
+						 : cv_tuple_load(ip + 2))),
+		.kind = CV_FLOW_IS_FLOW,
+		.proto = ip[v6 ? 6 : 9],
+		.v6 = v6};
+	if (v6) {
+		parsed->key.ipv6.proto = parsed->proto;
+		memcpy(&parsed->key, ip + 8, CV_FLOW_STORED_BYTES(true));
+	} else {
+		struct cv_flow_key_ipv4 from;
+
+		memcpy(&from, ip + 12, CV_FLOW_STORED_BYTES(false));
+		cv_flow_key_write(&parsed->key.ipv4, from.src, from.dst, from.sport, from.dport,
+			parsed->proto);
+		parsed->fragment_id = (uint32_t)cv_load_be16(ip + 4) << 16;
+	}
+	if (parsed->proto == IPPROTO_TCP)
+		parsed->tcp_flags = l4[13];
+}
+
 // What a fragment, the first one or another, is known by.
 static inline void cv_flow_fragment_key_of(
 	const struct cv_flow_parsed *parsed, struct cv_flow_fragment_key *key)

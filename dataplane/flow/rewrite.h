@@ -53,11 +53,12 @@ static inline void cv_flow_deltas(const union cv_flow_key *from, const union cv_
 	const uint64_t old_ports = cv_checksum_add(0, a + addresses, 4);
 	const uint64_t new_ports = cv_checksum_add(0, b + addresses, 4);
 
-	*ip_delta = cv_checksum_fold(new + (uint16_t)~cv_checksum_fold(old));
+	// No sum is below 0: this is nothing in one's complement, and more than a sum of nine words.
+	new += UINT64_C(0xffff) << 20;
+	*ip_delta = cv_checksum_fold(new - old);
 	if (proto == IPPROTO_ICMP) // its checksum is not over the addresses
-		old = new = 0;
-	*l4_delta =
-		cv_checksum_fold(new + new_ports + (uint16_t)~cv_checksum_fold(old + old_ports));
+		new = old + (UINT64_C(0xffff) << 20);
+	*l4_delta = cv_checksum_fold(new - old + new_ports - old_ports);
 }
 
 // Writes the addresses that a packet of this direction leaves with: those that its answers have,

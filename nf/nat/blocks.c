@@ -97,8 +97,9 @@ static uint32_t below(uint64_t chance, uint32_t bound)
 
 static uint64_t hash_of(const struct cv_nat_blocks *blocks, rte_be32_t address)
 {
-	const rte_be32_t key[4] = {address};
+	uint8_t key[16];
 
+	cv_flow_key_write(key, address, 0, 0, 0, 0);
 	return cv_flow_hash(&blocks->secret, key, sizeof(key));
 }
 

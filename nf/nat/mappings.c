@@ -195,8 +195,18 @@ struct cv_nat_mapping *cv_nat_mapping_at(struct cv_nat_mappings *mappings, uint3
 uint32_t cv_nat_mappings_by_key(
 	const struct cv_nat_mappings *mappings, const struct cv_nat_key *key)
 {
-	uint32_t at = *bucket_by_key(mappings, key);
+	uint32_t *bucket;
 
+	return cv_nat_mappings_find(mappings, key, &bucket);
+}
+
+uint32_t cv_nat_mappings_find(
+	const struct cv_nat_mappings *mappings, const struct cv_nat_key *key, uint32_t **bucket)
+{
+	uint32_t at;
+
+	*bucket = bucket_by_key(mappings, key);
+	at = **bucket;
 	for (unsigned i = 0; i < CV_NAT_CHAIN_MAX && at != CV_NAT_NONE; i++) {
 		if (memcmp(&mappings->mapping[at].key, key, sizeof(*key)) == 0)
 			return at;
@@ -269,14 +279,21 @@ bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings, unsigned 
 uint32_t cv_nat_mappings_add(
 	struct cv_nat_mappings *mappings, const struct cv_nat_mapping *mapping, bool by_key)
 {
+	return cv_nat_mappings_add_to(
+		mappings, mapping, by_key ? bucket_by_key(mappings, &mapping->key) : NULL);
+}
+
+uint32_t cv_nat_mappings_add_to(
+	struct cv_nat_mappings *mappings, const struct cv_nat_mapping *mapping, uint32_t *bucket)
+{
 	const uint32_t index = mappings->free;
 
 	mappings->free = mappings->mapping[index].next[0];
 	if (mappings->free != CV_NAT_NONE)
 		expect_mapping(mappings, mappings->free);
 	mappings->mapping[index] = *mapping;
-	if (by_key)
-		link_to(mappings, index, BY_KEY, bucket_by_key(mappings, &mapping->key));
+	if (bucket != NULL)
+		link_to(mappings, index, BY_KEY, bucket);
 	if (!mapping->is_permit) {
 		struct pending *pending = &mappings->pending[mappings->next_pending++ % PENDING];
 

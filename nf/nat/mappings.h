@@ -52,6 +52,10 @@ struct cv_nat_mapping *cv_nat_mapping_at(struct cv_nat_mappings *mappings, uint3
 // The index, or CV_NAT_NONE.
 uint32_t cv_nat_mappings_by_key(
 	const struct cv_nat_mappings *mappings, const struct cv_nat_key *key);
+
+// The same of who adds one if there is none: bucket is where, for cv_nat_mappings_add_to().
+uint32_t cv_nat_mappings_find(
+	const struct cv_nat_mappings *mappings, const struct cv_nat_key *key, uint32_t **bucket);
 uint32_t cv_nat_mappings_by_external(
 	const struct cv_nat_mappings *mappings, rte_be32_t address, rte_be16_t port, uint8_t proto);
 
@@ -69,6 +73,8 @@ bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings, unsigned 
 // with the same one alone may be. A permit is found by its key only. Returns its index.
 uint32_t cv_nat_mappings_add(
 	struct cv_nat_mappings *mappings, const struct cv_nat_mapping *mapping, bool by_key);
+uint32_t cv_nat_mappings_add_to(
+	struct cv_nat_mappings *mappings, const struct cv_nat_mapping *mapping, uint32_t *bucket);
 
 // No more is added: look-ups by external endpoint find all in their buckets.
 void cv_nat_mappings_settle(struct cv_nat_mappings *mappings);

@@ -201,9 +201,10 @@ uint8_t cv_nat_use_source(const struct cv_nat *nat, struct cv_nat_worker *own,
 	const bool with_permit = nat->filtering == CV_NAT_FROM_ADDRESSES;
 	struct cv_nat_mapping mapping = {.key = key_of(nat, tuple)};
 	struct cv_nat_port port;
+	uint32_t *bucket;
 	int rc;
 
-	*index = cv_nat_mappings_by_key(own->mappings, &mapping.key);
+	*index = cv_nat_mappings_find(own->mappings, &mapping.key, &bucket);
 	if (*index == CV_NAT_NONE) {
 		// Asked first: a block that is taken and given back rests, and nobody has it.
 		if (!cv_nat_mappings_have_room(own->mappings, 1u + with_permit))
@@ -214,7 +215,7 @@ uint8_t cv_nat_use_source(const struct cv_nat *nat, struct cv_nat_worker *own,
 		mapping.external = port.address;
 		mapping.external_port = port.port;
 		mapping.block = port.block;
-		*index = cv_nat_mappings_add(own->mappings, &mapping, true);
+		*index = cv_nat_mappings_add_to(own->mappings, &mapping, bucket);
 	}
 	cv_nat_mapping_at(own->mappings, *index)->flows++;
 	if (with_permit) {
