@@ -459,7 +459,7 @@ static uint64_t ends_of(const struct cv_flow_parsed *parsed)
 	       (uint64_t)(uint16_t)(key->ipv6.sport ^ key->ipv6.dport);
 }
 
-// Some of them, and a bit for each, which most others have not.
+// Those of a burst's flows so far, and a bit for each, which most others do not have.
 struct ends_seen {
 	uint64_t all[CV_FLOW_OPENINGS];
 	uint64_t bits[16];
@@ -493,7 +493,6 @@ static unsigned begin_openings(struct cv_flow_zone *zone, const struct cv_view *
 
 	seen.count = 0;
 	memset(seen.bits, 0, sizeof(seen.bits));
-
 	for (unsigned i = 0; i < n; i++) {
 		struct opening *opening = &openings[count];
 		const struct cv_flow_parsed *parsed = &opening->parsed;

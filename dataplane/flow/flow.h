@@ -284,7 +284,7 @@ struct cv_nf_flow {
 		const struct cv_flow_tuple *tuple, uint8_t in);
 };
 
-// The worker that keeps what belongs to an address, as by an enum cv_flow_home_by.
+// The worker that keeps what belongs to an address: CV_FLOW_HOME_BY_SOURCE says that of the source's.
 uint8_t cv_flow_home_of_address(
 	const struct cv_flow_homes *homes, uint8_t family, const union cv_flow_address *address);
 

@@ -52,12 +52,12 @@ struct cv_nat_mapping *cv_nat_mapping_at(struct cv_nat_mappings *mappings, uint3
 // The index, or CV_NAT_NONE.
 uint32_t cv_nat_mappings_by_key(
 	const struct cv_nat_mappings *mappings, const struct cv_nat_key *key);
-
-// The same of who adds one if there is none: bucket is where, for cv_nat_mappings_add_to().
-uint32_t cv_nat_mappings_find(
-	const struct cv_nat_mappings *mappings, const struct cv_nat_key *key, uint32_t **bucket);
 uint32_t cv_nat_mappings_by_external(
 	const struct cv_nat_mappings *mappings, rte_be32_t address, rte_be16_t port, uint8_t proto);
+
+// By its key, for who adds one if there is none: bucket is where, for cv_nat_mappings_add_to().
+uint32_t cv_nat_mappings_find(
+	const struct cv_nat_mappings *mappings, const struct cv_nat_key *key, uint32_t **bucket);
 
 // Asks for the memory that finding n <= CV_BURST_MAX keys will read: for their buckets, which are written
 // into bucket[]; then for the first mapping of each.
@@ -70,7 +70,8 @@ void cv_nat_mappings_expect_first(
 bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings, unsigned n);
 
 // Adds one, whose next[] is set here; there is room. by_key: whether it is found by its key: of two
-// with the same one alone may be. A permit is found by its key only. Returns its index.
+// with the same one alone may be; _add_to: it is, in the bucket of cv_nat_mappings_find(). A permit is
+// found by its key only. Returns its index.
 uint32_t cv_nat_mappings_add(
 	struct cv_nat_mappings *mappings, const struct cv_nat_mapping *mapping, bool by_key);
 uint32_t cv_nat_mappings_add_to(

@@ -121,6 +121,7 @@ static inline bool cv_nat_is_external(const struct cv_nat *nat, rte_be32_t addre
 		return false;
 	return nat->external_dense || cv_nat_is_among_external(nat, address);
 }
+
 static inline bool cv_nat_is_inside(const struct cv_nat *nat, rte_be32_t address)
 {
 	const uint32_t host = rte_be_to_cpu_32(address);
