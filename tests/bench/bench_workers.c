@@ -55,7 +55,7 @@ struct bench {
 	struct cv_plan *plan;
 	struct cv_node *node;
 	struct frame *frames[2]; // by side
-	uint8_t *known; // flows whose reply is known
+	uint8_t *known; // flows whose reply is known, or about to be
 	uint32_t flows, known_count;
 	bool learns;
 	struct memory_port ports[2];
@@ -106,7 +106,8 @@ static uint16_t rx(struct cv_port *port, uint16_t queue, struct rte_mbuf **packe
 	return n;
 }
 
-// What left by the right port, turned around, is a reply. One worker at a time learns a flow.
+// What left by the right port, turned around, is a reply. Where both workers receive all flows, the one that
+// is first learns it.
 static void learn(struct bench *bench, const uint8_t *data)
 {
 	uint8_t *reply;
@@ -115,14 +116,15 @@ static void learn(struct bench *bench, const uint8_t *data)
 	memcpy(&flow, data + 44, sizeof(flow));
 	if (flow >= bench->flows)
 		die("a packet was not forwarded as it came");
+	if (__atomic_exchange_n(&bench->known[flow], 1, __ATOMIC_RELAXED) != 0)
+		return;
 	reply = bench->frames[RIGHT][flow].bytes;
 	memcpy(reply, data, FRAME);
 	memcpy(reply + 26, data + 30, 4);
 	memcpy(reply + 30, data + 26, 4);
 	memcpy(reply + 34, data + 36, 2);
 	memcpy(reply + 36, data + 34, 2);
-	if (__atomic_exchange_n(&bench->known[flow], 1, __ATOMIC_RELAXED) == 0)
-		__atomic_add_fetch(&bench->known_count, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&bench->known_count, 1, __ATOMIC_RELAXED);
 }
 
 static uint16_t tx(struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
