@@ -10,32 +10,33 @@
 #include "flow/rewrite.h"
 #include "flow/table.h"
 
-// All bits for UDP, none for TCP: the protocols of common packets. Without a branch that half of the
-// packets of mixed traffic would take, as what follows.
-static CV_INLINE uint32_t if_udp(uint8_t proto)
+// 1 for UDP, 0 for TCP: the protocols of common packets. Without a branch that half of the packets of mixed
+// traffic would take, as what follows.
+static CV_INLINE uint32_t is_udp(uint8_t proto)
 {
 	_Static_assert(IPPROTO_UDP >> 4 == 1 && IPPROTO_TCP >> 4 == 0, "one bit tells them apart");
-	return -(uint32_t)(proto >> 4);
+	return proto >> 4;
 }
 
 // TCP's flags, of a common packet.
 static CV_INLINE uint8_t tcp_flags_of(const uint8_t *l4, uint8_t proto)
 {
-	const uint32_t tcp = ~if_udp(proto);
+	const uint32_t tcp = is_udp(proto) - 1; // all bits
 
 	return l4[13 & tcp] & (uint8_t)tcp;
 }
 
-static CV_INLINE uint64_t hash_ipv4(const struct cv_flow_secret *secret, const uint8_t *ip)
+static CV_INLINE uint64_t hash_ipv4(
+	const struct cv_flow_secret *secret, const uint8_t *ip, uint8_t proto)
 {
 #if defined(__AES__) && defined(__SSE4_1__)
 	// Behind the ports stands the protocol, in place of four bytes that a packet always has there.
-	__m128i x = _mm_insert_epi32(_mm_loadu_si128((const __m128i *)(ip + 12)), ip[9], 3);
+	__m128i x = _mm_insert_epi32(_mm_loadu_si128((const __m128i *)(ip + 12)), proto, 3);
 
 	x = _mm_xor_si128(x, _mm_load_si128((const __m128i *)secret->keys));
 	return (uint64_t)_mm_cvtsi128_si64(cv_flow_aes_rounds(secret, x));
 #else
-	uint64_t key[2] = {0, (uint64_t)ip[9] << 32};
+	uint64_t key[2] = {0, (uint64_t)proto << 32};
 
 	memcpy(key, ip + 12, 12);
 	return cv_flow_hash(secret, key, sizeof(key));
@@ -95,16 +96,26 @@ static CV_INLINE bool has_key_ipv6(struct cv_flow *flow, unsigned direction, con
 	       flow->proto == ip[6];
 }
 
-static CV_INLINE void rewrite_checksum(uint8_t *l4, uint16_t delta, uint8_t proto)
+static CV_INLINE void rewrite_checksum(uint8_t *l4, uint32_t delta, uint8_t proto)
 {
-	const uint32_t udp = if_udp(proto);
-	uint8_t *at = l4 + 16 - (10 & udp);
-	const uint16_t old = cv_load_be16(at);
-	uint16_t new = cv_flow_checksum(old, delta);
+	const uint32_t udp = is_udp(proto);
+	uint8_t *at = l4 + 16 - (size_t)10 * udp;
+	const uint32_t old = cv_load_be16(at);
+	// As cv_flow_checksum(); of the two zeros that ones' complement has, UDP is written the one of ones.
+	const uint32_t next = old - delta - (old < delta + udp);
+	const uint32_t none =
+		(uint32_t)((int32_t)(old - udp) >> 31); // all bits where it was 0: it stays so
+	const uint16_t new = (uint16_t)(next & ~none);
 
-	new = new != 0 ? new : (uint16_t)udp; // UDP's zero is written so
-	new = old != 0 ? new : (uint16_t)(new & ~udp); // and none stays none
 	memcpy(at, &new, 2);
+}
+
+// Four bytes before the key of a packet's answers.
+static CV_INLINE const uint8_t *before_answer(struct cv_flow *flow, unsigned direction)
+{
+	const size_t back = -(size_t)direction & CV_FLOW_STORED_BYTES(false);
+
+	return cv_flow_stored(flow, CV_FLOW_REPLY, false) - 4 - back;
 }
 
 // before_key: where the key of the packet's answers is, and four bytes before it. Behind it may be what a
@@ -125,7 +136,7 @@ static CV_INLINE void rewrite_common(struct cv_flow *flow, unsigned direction, u
 	uint8_t *l4 = ip + CV_IPV6_LEN;
 
 	if (!v6) {
-		rewrite_ipv4(flow, cv_flow_stored(flow, !direction, false) - 4, direction, ip);
+		rewrite_ipv4(flow, before_answer(flow, direction), direction, ip);
 		return;
 	}
 	cv_flow_put_addresses(flow, direction, true, ip);

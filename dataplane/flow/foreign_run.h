@@ -109,8 +109,7 @@ static CV_INLINE bool copy_entry(
 	memcpy(&copy->flow, lane->flow, sizeof(copy->flow));
 	memcpy(copy->key, cv_flow_stored(lane->flow, direction, false), sizeof(copy->key));
 	CV_FLOW_READ_HALF();
-	memcpy(copy->before_key, cv_flow_stored(lane->flow, !direction, false) - 4,
-		sizeof(copy->before_key));
+	memcpy(copy->before_key, before_answer(lane->flow, direction), sizeof(copy->before_key));
 	CV_UNSURE_END();
 	__atomic_thread_fence(__ATOMIC_ACQUIRE); // the copy is read before the version is, again
 	CV_COPIED();
@@ -163,7 +162,7 @@ static CV_INLINE unsigned foreign_run(struct cv_flow_foreign *foreign, uint8_t s
 
 		if (CV_UNLIKELY(peer->table.buckets == NULL))
 			continue;
-		hash = hash_ipv4(&peer->secret, ip);
+		hash = hash_ipv4(&peer->secret, ip, ip[9]);
 		*lane = (struct foreign_lane){
 			.view = which[i],
 			.signature = cv_flow_signature(hash),

@@ -111,7 +111,7 @@ static CV_INLINE unsigned home_part(struct cv_flow_home *home, struct cv_flow_fo
 		struct cv_flow_tuple tuple;
 		uint8_t worker;
 
-		if (CV_UNLIKELY(view->proto != CV_PROTO_IPV4 || !cv_flow_is_common_ipv4(view))) {
+		if (CV_UNLIKELY(view->proto != CV_PROTO_IPV4 || cv_flow_common_ipv4(view) == 0)) {
 			worker = cv_flow_home_of_one(home, view);
 			workers[i] = worker;
 			others += worker != self;

@@ -1171,8 +1171,8 @@ static void common_packets_are_any_packets(void **state)
 			packet.bytes[view.l3 + 6] = i % 2 ? 0x40 : 0;
 		}
 		if (view.proto == CV_PROTO_IPV4
-				? !cv_flow_is_common_ipv4(&view)
-				: view.proto != CV_PROTO_IPV6 || !cv_flow_is_common_ipv6(&view))
+				? cv_flow_common_ipv4(&view) == 0
+				: view.proto != CV_PROTO_IPV6 || cv_flow_common_ipv6(&view) == 0)
 			continue;
 		common++;
 		cv_flow_parse(&view, &any);

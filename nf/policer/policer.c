@@ -219,14 +219,15 @@ static CV_INLINE unsigned follow_as(const struct policer *policer, const enum cv
 		const struct cv_flow_followed *packet = &packets[i];
 		const enum rte_color in =
 			colour_aware ? cv_dscp_colour(cv_dscp_read(packet->view)) : RTE_COLOR_GREEN;
-		const enum rte_color colour = cv_meter_check(
-			kind, packet->slot, &profile, now, in_packets ? 1 : packet->bytes, in);
+		const uint32_t len = packet->bytes;
+		const enum rte_color colour =
+			cv_meter_check(kind, packet->slot, &profile, now, in_packets ? 1 : len, in);
 
-		green += packet->bytes;
+		green += len;
 		if (CV_LIKELY(plain && colour == RTE_COLOR_GREEN))
 			continue;
 		counted[colour]++;
-		bytes[colour] += packet->bytes;
+		bytes[colour] += len;
 		if (policer->action[colour].what == CV_POLICER_MARK)
 			cv_dscp_write(packet->view, policer->action[colour].dscp);
 		verdicts[i] = policer->verdict[colour];
