@@ -5,7 +5,7 @@
 // one group of four against four groups of one, limits, ageing, changes of configuration.
 #include "tests/support/test_flow.h"
 
-#include "flow/common.h"
+#include "flow/common_run.h"
 #include "flow/home.h"
 #include "flow/path.h"
 #include "flow/zone.h"
@@ -959,6 +959,37 @@ static void flows_that_begin_together(void **state)
 	path_free(&path);
 }
 
+// Packets of flows that are known are shown to who follows them, whatever lies between them.
+static void known_and_new_flows_together(void **state)
+{
+	enum { PACKETS = 9 };
+	struct toy toy = {.follows = true, .drop_every = 3};
+	struct packet packets[PACKETS];
+	struct cv_view views[PACKETS];
+	uint8_t verdicts[PACKETS];
+	struct path path;
+
+	path_make(&path, &toy, 1, &plenty);
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < PACKETS; i++) {
+			char text[40];
+
+			snprintf(text, sizeof(text), "ip4 udp sport=%u dport=7",
+				1 + i + (i % 2 ? PACKETS * round : 0));
+			packets[i] = packet_make(text);
+			views[i] = (struct cv_view){.out = 1};
+			cv_view_set(&views[i], packets[i].bytes, packets[i].len);
+		}
+		assert_int_equal(cv_flow_process(path.group[0], &worker, views, verdicts, PACKETS),
+			round == 2 ? PACKETS - PACKETS / 2 : 0);
+		for (unsigned i = 0; i < PACKETS; i++) // each third packet of those that are known
+			assert_int_equal(verdicts[i],
+				round == 2 && i % 2 == 0 ? CV_DROP(CV_FLOW_BY_FUNCTION) : CV_NEXT);
+		assert_int_equal(toy.followed, PACKETS * (round + 1));
+	}
+	path_free(&path);
+}
+
 // Both ends send at once, through one port: one flow, and its answer.
 static void an_answer_that_came_together(void **state)
 {
@@ -1184,6 +1215,29 @@ static void common_packets_are_any_packets(void **state)
 	assert_in_range(common, 1000, 5000);
 }
 
+// The hot half's way to update a checksum, beside the other one: all that there are, and those that none of
+// UDP, and the two zeros, come of.
+static void checksums_are_updated_alike(void **state)
+{
+	static const uint16_t deltas[] = {0, 1, 0xff, 0x100, 0x7fff, 0x8000, 0xfffe, 0xffff};
+
+	for (unsigned checksum = 0; checksum <= UINT16_MAX; checksum++)
+		for (unsigned i = 0; i < 2 * (RTE_DIM(deltas) + 1); i++) {
+			const bool udp = i % 2;
+			const uint8_t proto = udp ? IPPROTO_UDP : IPPROTO_TCP;
+			const unsigned at = udp ? 6 : 16;
+			const uint16_t delta =
+				i / 2 < RTE_DIM(deltas) ? deltas[i / 2] : (uint16_t)checksum;
+			uint8_t is[20] = {0}, want[20] = {0};
+
+			memcpy(is + at, &checksum, 2);
+			memcpy(want + at, &checksum, 2);
+			rewrite_checksum(is, delta, proto);
+			cv_flow_checksum_at_update(want + at, delta, udp);
+			assert_memory_equal(is, want, sizeof(is));
+		}
+}
+
 // One group of four functions and four groups of one, one behind the other: equal verdicts, equal
 // bytes, equal counters, whatever comes; in bursts, in place between other packets, against each
 // packet alone in memory of its own.
@@ -1359,12 +1413,14 @@ int main(void)
 		cmocka_unit_test(an_answer_is_not_denied),
 		cmocka_unit_test(conflicts_are_refused),
 		cmocka_unit_test(flows_that_begin_together),
+		cmocka_unit_test(known_and_new_flows_together),
 		cmocka_unit_test(an_answer_that_came_together),
 		cmocka_unit_test(ports_that_are_taken_are_not_free),
 		cmocka_unit_test(ports_that_are_none_stay),
 		cmocka_unit_test(tcp_states_have_their_timeouts),
 		cmocka_unit_test(what_is_seen_stays),
 		cmocka_unit_test(common_packets_are_any_packets),
+		cmocka_unit_test(checksums_are_updated_alike),
 		cmocka_unit_test(four_together_equal_four_alone),
 		cmocka_unit_test(what_is_done_with_is_counted),
 		cmocka_unit_test(too_many_functions_are_refused),
