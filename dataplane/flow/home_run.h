@@ -100,16 +100,19 @@ static inline bool may_read(struct cv_flow_home *home)
 static CV_INLINE unsigned home_part(struct cv_flow_home *home, struct cv_flow_foreign *foreign,
 	struct cv_view *views, uint8_t *workers, unsigned n)
 {
-	const struct cv_flow_homes *homes = home->homes;
+	// Read once: what is written meanwhile are bytes, which the compiler takes for any of these.
+	const struct cv_flow_homes homes = *home->homes;
+	const struct cv_nf_flow *const flow = home->flow;
+	const void *const instance = home->instance;
 	const uint8_t self = home->self;
+	struct cv_flow_tuple tuple = {.family = 4};
 	uint8_t which[CV_BURST_MAX];
 	unsigned others = 0, foreign_count = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct cv_view *view = &views[i];
 		const uint8_t *ip = view->data + view->l3;
-		struct cv_flow_tuple tuple;
-		uint8_t worker;
+		uint8_t worker = CV_FLOW_HOME_BY_TUPLE;
 
 		if (CV_UNLIKELY(view->proto != CV_PROTO_IPV4 || cv_flow_common_ipv4(view) == 0)) {
 			worker = cv_flow_home_of_one(home, view);
@@ -117,13 +120,14 @@ static CV_INLINE unsigned home_part(struct cv_flow_home *home, struct cv_flow_fo
 			others += worker != self;
 			continue;
 		}
-		tuple.family = 4;
 		tuple.proto = ip[9];
 		memcpy(&tuple.src.ipv4, ip + 12, 4);
 		memcpy(&tuple.dst.ipv4, ip + 16, 4);
 		memcpy(&tuple.sport, ip + CV_IPV4_LEN, 2);
 		memcpy(&tuple.dport, ip + CV_IPV4_LEN + 2, 2);
-		worker = home_by_ipv4(homes, &tuple, home_of_tuple(home, &tuple, view->in));
+		if (flow != NULL)
+			worker = flow->home(instance, &homes, &tuple, view->in);
+		worker = home_by_ipv4(&homes, &tuple, worker);
 		workers[i] = worker;
 		which[foreign_count] = (uint8_t)i;
 		foreign_count += worker != self;

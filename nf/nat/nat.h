@@ -115,11 +115,16 @@ static inline void cv_nat_unlock(struct cv_nat_worker *worker)
 
 bool cv_nat_is_among_external(const struct cv_nat *nat, rte_be32_t address); // of a pool with gaps
 
+// Whether an address is between the first and the last one: among them, where they are dense.
+static inline bool cv_nat_may_be_external(const struct cv_nat *nat, rte_be32_t address)
+{
+	return rte_be_to_cpu_32(address) - nat->external_first <= nat->external_reach;
+}
+
 static inline bool cv_nat_is_external(const struct cv_nat *nat, rte_be32_t address)
 {
-	if (rte_be_to_cpu_32(address) - nat->external_first > nat->external_reach)
-		return false;
-	return nat->external_dense || cv_nat_is_among_external(nat, address);
+	return cv_nat_may_be_external(nat, address) &&
+	       (nat->external_dense || cv_nat_is_among_external(nat, address));
 }
 
 static inline bool cv_nat_is_inside(const struct cv_nat *nat, rte_be32_t address)
