@@ -250,7 +250,7 @@ void cv_node_flows_free(struct cv_node *node)
 	free(node->zones);
 }
 
-const struct cv_flow_zone *cv_node_flows_zone(
+struct cv_flow_zone *cv_node_flows_zone(
 	const struct cv_node *node, const struct cv_plan_stage *stage, unsigned worker)
 {
 	const struct set set = set_from(node, stage, 0);

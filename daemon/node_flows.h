@@ -50,7 +50,7 @@ unsigned cv_node_flows_group(
 
 // The zone on a worker of the functions that a stage's path begins with; NULL: it begins with none that
 // remembers flows, or that worker has none.
-const struct cv_flow_zone *cv_node_flows_zone(
+struct cv_flow_zone *cv_node_flows_zone(
 	const struct cv_node *node, const struct cv_plan_stage *stage, unsigned worker);
 
 // Sets the step that these are, but its outputs: those of the functions, one behind the other. 1: the

@@ -387,12 +387,12 @@ void cv_node_handoff_read(const struct cv_node *node, unsigned worker)
 	for (unsigned i = 0; i < node->plan->stages_count; i++) {
 		const struct cv_plan_stage *stage = &node->plan->stages[i];
 		struct cv_flow_home *finder = node->handoff.finders[i];
-		uint64_t left = node->handoff.workers[stage->chain] & ~(UINT64_C(1) << worker);
+		uint64_t left = node->handoff.workers[stage->chain];
 
 		for (; stage->worker == worker && finder != NULL && left != 0; left &= left - 1) {
-			const unsigned other = (unsigned)__builtin_ctzll(left);
+			const unsigned keeps = (unsigned)__builtin_ctzll(left);
 
-			cv_flow_home_read(finder, other, cv_node_flows_zone(node, stage, other));
+			cv_flow_home_read(finder, keeps, cv_node_flows_zone(node, stage, keeps));
 		}
 	}
 }

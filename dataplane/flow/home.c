@@ -10,6 +10,7 @@
 
 #include "flow/parse.h"
 #include "flow/rewrite.h"
+#include "flow/zone.h"
 
 #define TICKS_PER_S 32 // at least
 #define FRAGMENT_TICKS (30 * TICKS_PER_S) // 15 to 30 s, as the flow path remembers them
@@ -46,9 +47,11 @@ void cv_flow_home_destroy(struct cv_flow_home *home)
 	free(home);
 }
 
-void cv_flow_home_read(struct cv_flow_home *home, unsigned worker, const struct cv_flow_zone *zone)
+void cv_flow_home_read(struct cv_flow_home *home, unsigned worker, struct cv_flow_zone *zone)
 {
-	if (home->foreign != NULL)
+	if (worker == home->self)
+		home->own = zone;
+	else if (home->foreign != NULL)
 		cv_flow_foreign_read(home->foreign, worker, zone);
 }
 

@@ -43,10 +43,10 @@ void cv_flow_home_destroy(struct cv_flow_home *home);
 const void *cv_flow_home_instance(const struct cv_flow_home *home);
 void cv_flow_home_replace(struct cv_flow_home *home, const void *instance);
 
-// The flows of another worker are in this zone: what is settled of them is done here from now on, for
-// paths that begin with the same functions (flow/foreign.h). NULL: all is handed over. By the worker
-// itself, or while it does not run.
-void cv_flow_home_read(struct cv_flow_home *home, unsigned worker, const struct cv_flow_zone *zone);
+// The flows of a worker are in this zone, for paths that begin with its functions. Another's: what is
+// settled of them is done here from now on (flow/foreign.h). Its own: packets are looked up in them first.
+// NULL: in none, and all that is another's is handed over. By the worker itself, or while it does not run.
+void cv_flow_home_read(struct cv_flow_home *home, unsigned worker, struct cv_flow_zone *zone);
 
 // The worker of each of n packets; returns how many are to go to others. struct cv_handoff's home().
 uint16_t cv_flow_home_find(void *home, struct cv_view *views, uint8_t *workers, uint16_t n);

@@ -7,11 +7,16 @@
 #include "flow/foreign_run.h"
 #include "flow/fragments.h"
 #include "flow/home.h"
+#include "flow/lookup_run.h"
 #include "flow/table.h"
 #include "packet/ipv4.h"
 
 #ifndef CV_FLOW_HOME_RUN_H
 #define CV_FLOW_HOME_RUN_H
+
+// A burst is looked up in a worker's own flows first if of the one before only one packet in so many was
+// another's: for those it is in vain.
+#define MOSTLY 4
 
 struct cv_flow_home {
 	const struct cv_flow_homes *homes;
@@ -19,6 +24,8 @@ struct cv_flow_home {
 	const void *instance;
 	uint8_t self;
 	unsigned shift; // of TSC cycles to ticks of fragments
+	struct cv_flow_zone *own; // this worker's; NULL: nothing is looked up in it
+	bool mostly_own; // of the last burst's packets
 	struct cv_flow_foreign *foreign; // NULL: nothing of others is read
 	bool traced; // what was handed over meanwhile may be on its way
 	struct cv_flow_fragments fragments;
@@ -96,46 +103,113 @@ static inline bool may_read(struct cv_flow_home *home)
 	return !home->traced;
 }
 
-// Of n <= CV_BURST_MAX packets.
-static CV_INLINE unsigned home_part(struct cv_flow_home *home, struct cv_flow_foreign *foreign,
-	struct cv_view *views, uint8_t *workers, unsigned n)
+// What is the same for a burst: what is written meanwhile are bytes, which the compiler takes for any of these.
+struct request {
+	struct cv_flow_homes homes;
+	const struct cv_nf_flow *flow;
+	const void *instance;
+	struct cv_flow_tuple tuple; // for the next packet
+};
+
+static CV_INLINE void request_init(struct request *request, const struct cv_flow_home *home)
 {
-	// Read once: what is written meanwhile are bytes, which the compiler takes for any of these.
-	const struct cv_flow_homes homes = *home->homes;
-	const struct cv_nf_flow *const flow = home->flow;
-	const void *const instance = home->instance;
+	request->homes = *home->homes;
+	request->flow = home->flow;
+	request->instance = home->instance;
+	request->tuple = (struct cv_flow_tuple){.family = 4};
+}
+
+// The worker of a packet; *common: it is one that another worker's flows may be read for.
+static CV_INLINE uint8_t home_of_view(struct cv_flow_home *home, struct request *request,
+	const struct cv_view *view, bool *common)
+{
+	const uint8_t *ip = view->data + view->l3;
+	struct cv_flow_tuple *tuple = &request->tuple;
+	uint8_t worker = CV_FLOW_HOME_BY_TUPLE;
+
+	*common = view->proto == CV_PROTO_IPV4 && cv_flow_common_ipv4(view) > 0;
+	if (CV_UNLIKELY(!*common))
+		return cv_flow_home_of_one(home, view);
+	tuple->proto = ip[9];
+	memcpy(&tuple->src.ipv4, ip + 12, 4);
+	memcpy(&tuple->dst.ipv4, ip + 16, 4);
+	memcpy(&tuple->sport, ip + CV_IPV4_LEN, 2);
+	memcpy(&tuple->dport, ip + CV_IPV4_LEN + 2, 2);
+	if (request->flow != NULL)
+		worker = request->flow->home(request->instance, &request->homes, tuple, view->in);
+	return home_by_ipv4(&request->homes, tuple, worker);
+}
+
+// Packets that are others': how many, and which of them are of common kinds.
+struct others {
+	unsigned count, common_count;
+	uint8_t common[CV_BURST_MAX];
+};
+
+static CV_INLINE void find_home(struct cv_flow_home *home, struct request *request,
+	const struct cv_view *views, uint8_t *workers, unsigned i, struct others *others)
+{
+	bool common;
+	unsigned other;
+
+	workers[i] = home_of_view(home, request, &views[i], &common);
+	other = workers[i] != home->self;
+	others->common[others->common_count] = (uint8_t)i;
+	others->common_count += other & common;
+	others->count += other;
+}
+
+// Looks packets up in the worker's own flows: the flow path goes on with what is found. Those of settled
+// flows are its own, whatever home they would have. Of n <= CV_BURST_MAX packets.
+static CV_INLINE void look_up_own(struct cv_flow_home *home, struct request *request,
+	struct cv_view *views, uint8_t *workers, unsigned n, struct others *others)
+{
+	struct cv_flow_zone *zone = home->own;
+	struct cv_flow_lookup *lookup = &zone->lookup;
+	struct cv_flow_lanes *lanes = &lookup->lanes;
 	const uint8_t self = home->self;
-	struct cv_flow_tuple tuple = {.family = 4};
-	uint8_t which[CV_BURST_MAX];
-	unsigned others = 0, foreign_count = 0;
+	struct fresh fresh;
+	struct query query;
 
+	cv_flow_learn_changes(zone);
+	query_init(&query, zone, views);
+	lookup->bytes = 0;
+	lookup->some_v6 = first_pass(&query, NULL, lanes, 0, n, &lookup->bytes);
+	second_pass(&query, lanes, 0, n, lookup->some_v6, &fresh);
 	for (unsigned i = 0; i < n; i++) {
-		const struct cv_view *view = &views[i];
-		const uint8_t *ip = view->data + view->l3;
-		uint8_t worker = CV_FLOW_HOME_BY_TUPLE;
+		const struct cv_flow_lane *lane = &lanes->lane[i];
 
-		if (CV_UNLIKELY(view->proto != CV_PROTO_IPV4 || cv_flow_common_ipv4(view) == 0)) {
-			worker = cv_flow_home_of_one(home, view);
-			workers[i] = worker;
-			others += worker != self;
-			continue;
-		}
-		tuple.proto = ip[9];
-		memcpy(&tuple.src.ipv4, ip + 12, 4);
-		memcpy(&tuple.dst.ipv4, ip + 16, 4);
-		memcpy(&tuple.sport, ip + CV_IPV4_LEN, 2);
-		memcpy(&tuple.dport, ip + CV_IPV4_LEN + 2, 2);
-		if (flow != NULL)
-			worker = flow->home(instance, &homes, &tuple, view->in);
-		worker = home_by_ipv4(&homes, &tuple, worker);
-		workers[i] = worker;
-		which[foreign_count] = (uint8_t)i;
-		foreign_count += worker != self;
+		if (CV_LIKELY(lane->at < CV_FLOW_FRESH) &&
+			CV_LIKELY(has_its_key(lane, lookup->some_v6 && lane->v6) &&
+				  is_settled(&query, lane)))
+			workers[i] = self;
+		else
+			find_home(home, request, views, workers, i, others);
 	}
-	others += foreign_count;
-	if (foreign != NULL && foreign_count > 0)
-		others -= foreign_run(foreign, self, views, workers, which, foreign_count);
-	return others;
+	lookup->some_fresh = fresh.count > 0;
+	lookup->removals = zone->removals;
+	lookup->views = views;
+	lookup->n = n;
+}
+
+// Of n <= CV_BURST_MAX packets; looks: first at the worker's own flows. Returns how many go to others.
+static CV_INLINE unsigned home_part(struct cv_flow_home *home, struct cv_flow_foreign *foreign,
+	struct cv_view *views, uint8_t *workers, unsigned n, bool looks)
+{
+	struct others others = {.count = 0};
+	struct request request;
+
+	request_init(&request, home);
+	if (looks)
+		look_up_own(home, &request, views, workers, n, &others);
+	else
+		for (unsigned i = 0; i < n; i++)
+			find_home(home, &request, views, workers, i, &others);
+	home->mostly_own = others.count <= n / MOSTLY;
+	if (foreign != NULL && others.common_count > 0)
+		others.count -= foreign_run(
+			foreign, home->self, views, workers, others.common, others.common_count);
+	return others.count;
 }
 
 uint16_t CV_FLOW_HOME_RUN(
@@ -143,12 +217,19 @@ uint16_t CV_FLOW_HOME_RUN(
 {
 	struct cv_flow_foreign *foreign =
 		home->foreign != NULL && may_read(home) ? home->foreign : NULL;
+	struct cv_flow_zone *own = home->own;
 	unsigned others = 0;
 
 	if (home->foreign != NULL)
 		foreign_begin(home->foreign);
+	if (own != NULL && home->mostly_own && n <= CV_BURST_MAX && own->restoring == NULL) {
+		others = home_part(home, foreign, views, workers, n, true);
+		if (others > 0)
+			own->lookup.n = 0; // the burst will be another
+		return (uint16_t)others;
+	}
 	for (unsigned i = 0; i < n; i += CV_BURST_MAX)
 		others += home_part(home, foreign, views + i, workers + i,
-			RTE_MIN(n - i, (unsigned)CV_BURST_MAX));
+			RTE_MIN(n - i, (unsigned)CV_BURST_MAX), false);
 	return (uint16_t)others;
 }

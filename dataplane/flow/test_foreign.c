@@ -60,10 +60,16 @@ static const uint32_t *toy_generation(const void *instance)
 	return &((const struct toy *)instance)->generation;
 }
 
+static unsigned homes_requested; // how often
+
+// What is to or from a port is the reader's.
+#define READERS RTE_BE16(99)
+
 static uint8_t toy_home(const void *instance, const struct cv_flow_homes *homes,
 	const struct cv_flow_tuple *tuple, uint8_t in)
 {
-	return OWNER;
+	homes_requested++;
+	return tuple->dport == READERS || tuple->sport == READERS ? READER : OWNER;
 }
 
 static const char *const toy_drops[] = {NULL};
@@ -568,6 +574,90 @@ static void a_drawn_burst_counts_at_its_port(void **state)
 	rig_free(&rig);
 }
 
+// A burst by the owner, as it receives it: all of it is its own. Returns how many homes were asked for.
+static unsigned receive(
+	struct rig *rig, struct cv_flow_home *finder, struct packet *packets, unsigned n)
+{
+	uint8_t workers[CV_BURST_MAX], verdicts[CV_BURST_MAX];
+	struct cv_view views[CV_BURST_MAX];
+
+	homes_requested = 0;
+	for (unsigned i = 0; i < n; i++) {
+		views[i] = (struct cv_view){.in = 3};
+		cv_view_set(&views[i], packets[i].bytes, packets[i].len);
+	}
+	assert_int_equal(cv_flow_home_find(finder, views, workers, (uint16_t)n), 0);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(workers[i], OWNER);
+	assert_int_equal(cv_flow_process(rig->group, &rig->owner, views, verdicts, (uint16_t)n), 0);
+	return homes_requested;
+}
+
+// Forward packets of flows 0 to n - 1, or answers, through the owner. Returns how many homes were asked for.
+static unsigned receive_flows(
+	struct rig *rig, struct cv_flow_home *finder, unsigned n, bool answers)
+{
+	struct packet packets[CV_BURST_MAX], want[CV_BURST_MAX];
+	unsigned homes;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct packet packet = forward(i, i % 2 ? "udp" : "tcp");
+
+		packets[i] = answers ? answer(&packet, true) : packet;
+		want[i] = answers ? answer(&packet, false) : went(&packet);
+	}
+	homes = receive(rig, finder, packets, n);
+	for (unsigned i = 0; i < n; i++)
+		assert_same(&packets[i], &want[i]);
+	return homes;
+}
+
+// A worker most of whose packets are of flows that it keeps asks nobody whose they are, as long as nothing
+// has changed since they were decided.
+static void own_flows_are_known_without_a_home(void **state)
+{
+	enum { KEPT = 40 };
+	struct packet packets[KEPT];
+	struct cv_view views[KEPT];
+	struct cv_flow_home *finder;
+	uint8_t workers[KEPT];
+	struct rig rig = {0};
+
+	rig_make(&rig);
+	finder = cv_flow_home_create(rig.homes, OWNER, &toy_nf, &rig.toy, rte_get_tsc_hz(), NULL);
+	assert_non_null(finder);
+	cv_flow_home_read(finder, OWNER, rig.zone);
+	assert_int_equal(receive_flows(&rig, finder, KEPT, false), KEPT);
+	assert_int_equal(receive_flows(&rig, finder, KEPT, true), KEPT); // the first answers
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(receive_flows(&rig, finder, KEPT, i % 2), 0);
+
+	rig.toy.generation++; // it may say otherwise now
+	assert_int_equal(receive_flows(&rig, finder, KEPT, false), KEPT);
+	assert_int_equal(receive_flows(&rig, finder, KEPT, false), 0);
+
+	for (unsigned round = 0; round < 3; round++) { // half of them are another's
+		for (unsigned i = 0; i < KEPT; i++) {
+			packets[i] = forward(i, i % 2 ? "udp" : "tcp");
+			if (i < KEPT / 2)
+				memcpy(packets[i].bytes + 14 + 22, &(rte_be16_t){READERS}, 2);
+			views[i] = (struct cv_view){.in = 3};
+			cv_view_set(&views[i], packets[i].bytes, packets[i].len);
+		}
+		homes_requested = 0;
+		assert_int_equal(cv_flow_home_find(finder, views, workers, KEPT), KEPT / 2);
+		assert_int_equal(rig.zone->lookup.n, 0); // the burst will be another
+		assert_int_equal(homes_requested, round == 0 ? KEPT / 2 : KEPT); // in vain
+		for (unsigned i = 0; i < KEPT; i++)
+			assert_int_equal(workers[i], i < KEPT / 2 ? READER : OWNER);
+	}
+	cv_flow_home_read(finder, OWNER, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(receive_flows(&rig, finder, KEPT, false), KEPT);
+	cv_flow_home_destroy(finder);
+	rig_free(&rig);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -580,6 +670,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_changes_while_it_is_read_is_handed_over),
 		cmocka_unit_test(nothing_half_is_read),
 		cmocka_unit_test(a_drawn_burst_counts_at_its_port),
+		cmocka_unit_test(own_flows_are_known_without_a_home),
 	};
 	int failed;
 

@@ -668,7 +668,7 @@ static void a_reply_of_before_is_of_no_flow(void **state)
 	path_free(&path);
 }
 
-// A flow leaves by an output: functions behind are not asked, and the group's output is the one that
+// A flow leaves by an output: functions behind are not request, and the group's output is the one that
 // the function's is.
 static void flows_leave_by_outputs(void **state)
 {
@@ -1241,7 +1241,7 @@ static void checksums_are_updated_alike(void **state)
 // One group of four functions and four groups of one, one behind the other: equal verdicts, equal
 // bytes, equal counters, whatever comes; in bursts, in place between other packets, against each
 // packet alone in memory of its own.
-static void equals_one_by_one(bool aes, bool shared)
+static void equals_one_by_one(bool aes, bool shared, bool looked)
 {
 	enum { ROUNDS = 3000, WENT = 64 };
 	const struct cv_flow_way way = {.set = CV_FLOW_SET_DSCP | CV_FLOW_SET_SRC_MAC,
@@ -1253,15 +1253,22 @@ static void equals_one_by_one(bool aes, bool shared)
 	struct toy single[TOYS];
 	static struct packet went[WENT];
 	struct path all, each[TOYS];
-	static const struct cv_flow_homes homes = {.count = 1};
+	static struct cv_flow_homes homes = {.count = 1};
+	struct cv_flow_home *home = NULL;
 	uint64_t done_packets = 0, done_bytes = 0;
 	unsigned went_count = 0;
+	bool some_looked_up = false;
 
 	memcpy(single, together, sizeof(single));
 	path_make(&all, together, TOYS, &plenty);
 	all.zone->secret.aes &= aes;
+	homes.secret.aes = all.zone->secret.aes;
 	if (shared)
 		cv_flow_zone_share(all.zone, &homes);
+	if (looked) {
+		home = cv_flow_home_create(&homes, 0, NULL, NULL, TSC_HZ, NULL);
+		cv_flow_home_read(home, 0, all.zone);
+	}
 	for (unsigned i = 0; i < TOYS; i++) {
 		path_make(&each[i], &single[i], 1, &plenty);
 		if (shared)
@@ -1295,6 +1302,14 @@ static void equals_one_by_one(bool aes, bool shared)
 			views[i].out = !reply;
 			cv_view_set(&views[i], at, packets[i].len);
 			at += packets[i].len;
+		}
+		if (looked && random32(8) != 0) { // else it comes by a ring
+			uint8_t workers[CV_BURST_MAX];
+
+			assert_int_equal(cv_flow_home_find(home, views, workers, n), 0);
+			some_looked_up |= all.zone->lookup.n == n;
+		}
+		for (uint16_t i = 0; i < n; i++) {
 			done[i] = shared && round % 2 == 0 && random32(2) == 0;
 			views[i].in |= done[i] ? CV_VIEW_DONE : 0;
 		}
@@ -1349,6 +1364,8 @@ static void equals_one_by_one(bool aes, bool shared)
 			}
 		}
 	}
+	assert_int_equal(some_looked_up, looked);
+	cv_flow_home_destroy(home);
 	assert_in_range(all.zone->counters.created, 100, ROUNDS * CV_BURST_MAX);
 	assert_in_range(all.zone->counters.timed_out, 10, ROUNDS * CV_BURST_MAX);
 	worker.now += 90000ull * TSC_HZ;
@@ -1367,15 +1384,22 @@ static void equals_one_by_one(bool aes, bool shared)
 
 static void four_together_equal_four_alone(void **state)
 {
-	equals_one_by_one(true, false);
-	equals_one_by_one(false, false);
+	equals_one_by_one(true, false, false);
+	equals_one_by_one(false, false, false);
 }
 
 // Of packets that another worker's flows rewrote nothing is left to do, whatever lies between them.
 static void what_is_done_with_is_counted(void **state)
 {
-	equals_one_by_one(true, true);
-	equals_one_by_one(false, true);
+	equals_one_by_one(true, true, false);
+	equals_one_by_one(false, true, false);
+}
+
+// What was looked up before is as good as what the flow path looks up.
+static void what_is_looked_up_before_is_the_same(void **state)
+{
+	equals_one_by_one(true, true, true);
+	equals_one_by_one(false, true, true);
 }
 
 static void too_many_functions_are_refused(void **state)
@@ -1423,6 +1447,7 @@ int main(void)
 		cmocka_unit_test(checksums_are_updated_alike),
 		cmocka_unit_test(four_together_equal_four_alone),
 		cmocka_unit_test(what_is_done_with_is_counted),
+		cmocka_unit_test(what_is_looked_up_before_is_the_same),
 		cmocka_unit_test(too_many_functions_are_refused),
 	};
 

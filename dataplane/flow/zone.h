@@ -9,6 +9,7 @@
 #include "chain/trace_here.h"
 #include "flow/fragments.h"
 #include "flow/hosts.h"
+#include "flow/lookup.h"
 #include "flow/memory.h"
 #include "flow/parse.h"
 #include "flow/path.h"
@@ -65,6 +66,7 @@ struct cv_flow_zone {
 	unsigned groups_count;
 	struct cv_flow_counters counters;
 	const struct cv_flow_homes *homes; // NULL: no other worker has flows of these members
+	struct cv_flow_lookup lookup;
 	struct cv_flow_memory memory;
 	struct cv_flow_carried *carried; // its end: what goes along to another process
 	bool stored; // flow/restore.h: that is to know its groups
