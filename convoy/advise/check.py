@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from convoy.advise.fit import Missing
-from convoy.advise.model import Kind, Model, measured, models
+from convoy.advise.model import Kind, Model, cycles_of_rounds, left_out, measured, models
 from convoy.advise.parts import Chain, names
 from convoy.report.noise import DEVICES, FLOOR_MIN, half_width
 from convoy.report.row import Row
@@ -78,6 +78,7 @@ class Check:
     compared: tuple[Compared, ...]
     choices: tuple[Choice, ...]
     refused: tuple[tuple[str, str], ...]  # held-out rows without a prediction, and why
+    left_out: tuple[str, ...]  # rows that say nothing, and why
     models: tuple[Model, ...]
 
     @property
@@ -94,11 +95,6 @@ class Check:
     def holds(self) -> bool:
         """Return whether both conditions hold."""
         return bool(self.compared) and self.median_error <= MEDIAN_MAX and not self.beaten
-
-
-def _rounds(row: Row) -> tuple[float, ...]:
-    some = row.saturation_cycles or row.saturation_pps
-    return tuple(statistics.median(each) for each in some.values())
 
 
 def _choice(what: str, ways: Sequence[Compared]) -> Choice:
@@ -133,7 +129,7 @@ def check(rows: Sequence[Row], held_out: Sequence[str] = HELD_OUT) -> Check:
                     one.chain,
                     one.size,
                     one.cycles,
-                    _rounds(row),
+                    cycles_of_rounds(row),
                     prediction.cycles,
                     prediction.error,
                     model.rate_pps(one.chain, one.cycles),
@@ -152,4 +148,4 @@ def check(rows: Sequence[Row], held_out: Sequence[str] = HELD_OUT) -> Check:
         for ways in groups.values()
         if len(ways) > 1
     ]
-    return Check(tuple(compared), tuple(choices), tuple(refused), fitted)
+    return Check(tuple(compared), tuple(choices), tuple(refused), left_out(rows), fitted)

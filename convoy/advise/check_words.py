@@ -103,5 +103,6 @@ def document(result: Check) -> dict[str, Any]:
             }
             for one in result.choices
         ],
+        "left_out": list(result.left_out),
         "refused": [{"row": name, "why": why} for name, why in result.refused],
     }

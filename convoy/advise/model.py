@@ -19,6 +19,9 @@ Basis = Literal["saturation", "PDR"]
 SAME_TSC = 0.001  # by which runs on one machine may differ: each measures it
 LATENCY_MIN = 4  # rows, at least, for a line through latencies
 OWN = ("link",)  # options that the model knows by themselves
+# Rounds of a row whose cycles differ by more than this factor say two things: the machine was
+# disturbed in some of them, and their median may be of either.
+UNSETTLED = 1.5
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,28 @@ def _cycles_of(row: Row, tsc_hz: float) -> tuple[Basis, float] | None:
     return None
 
 
+def cycles_of_rounds(row: Row) -> tuple[float, ...]:
+    """Return what a packet took in each round; rates at saturation where that was not counted."""
+    some = row.saturation_cycles or row.saturation_pps
+    return tuple(statistics.median(each) for each in some.values())
+
+
+def unsettled(row: Row) -> bool:
+    """Return whether a row's rounds differ so much that it says nothing."""
+    rounds = cycles_of_rounds(row)
+    return bool(rounds) and max(rounds) > UNSETTLED * min(rounds)
+
+
+def left_out(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Return which rows the model does not take, as their rounds differ too much."""
+    return tuple(
+        f"{row.scenario}: {row.setup}, {row.size} B, {row.device}: its rounds differ by the factor "
+        f"{max(cycles_of_rounds(row)) / min(cycles_of_rounds(row)):.1f}; measure it again"
+        for row in rows
+        if usable(row) and unsettled(row)
+    )
+
+
 def usable(row: Row) -> bool:
     """Return whether the model knows what a row measured: one chain, evenly.
 
@@ -105,7 +130,7 @@ def measured(rows: Iterable[Row]) -> dict[Kind, list[tuple[Row, Measured]]]:
     """Return the rows that the model knows, by what one fit has in common."""
     result: dict[Kind, list[tuple[Row, Measured]]] = {}
     for row in rows:
-        chain = chain_of(row) if usable(row) else None
+        chain = chain_of(row) if usable(row) and not unsettled(row) else None
         spent = _cycles_of(row, row.tsc_hz) if row.tsc_hz else None
         if chain is None or spent is None:
             continue

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from convoy.advise.choose import HEADROOM, Advice, Option
 from convoy.advise.evidence import Rate, Way
+from convoy.advise.model import left_out
 from convoy.errors import InputError
 from convoy.report.run_data import Run
 
@@ -103,8 +104,8 @@ def lines(advice: Advice) -> list[str]:
 
 
 def closing(run: Run, now: datetime.datetime) -> Sequence[str]:
-    """Return where the numbers come from and how old they are."""
-    out = []
+    """Return where the numbers come from and how old they are, and which were left out."""
+    out = [f"left out: {what}" for what in left_out(run.rows)]
     for folder, host, days in zip(run.folders, run.hosts, age_days(run, now), strict=True):
         commit = host.commit or "unknown commit"
         out.append(f"numbers from {folder}: {host.cpu}, {_age(days)} old, convoy {commit}")

@@ -16,7 +16,7 @@ from convoy.advise.chains import chain_parts
 from convoy.advise.check import Check, check
 from convoy.advise.choose import Advice, advise
 from convoy.advise.day import Day, over, read_day
-from convoy.advise.model import models
+from convoy.advise.model import left_out, models
 from convoy.advise.parts import Part
 from convoy.advise.predict import Planned, plans
 from convoy.advise.traffic import Traffic, parse, parse_size
@@ -75,6 +75,7 @@ class Advised(Result):
                 for one in self.advice
             ],
             "results": [{"folder": str(each), "age_days": round(days, 2)} for each, days in ages],
+            "left_out": left_out(self.run.rows),
         }
 
     def show(self, out: Console) -> None:
