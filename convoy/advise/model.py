@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """Rows of results to fitted models, one for each device with its ports and options."""
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -92,20 +93,33 @@ def cycles_of_rounds(row: Row) -> tuple[float, ...]:
     return tuple(statistics.median(each) for each in some.values())
 
 
+def _spread(row: Row) -> float:
+    """Return the factor by which a row's rounds differ; infinity: nothing passed in some."""
+    rounds = cycles_of_rounds(row)
+    least, most = min(rounds, default=1.0), max(rounds, default=1.0)
+    return most / least if least > 0 else math.inf
+
+
 def unsettled(row: Row) -> bool:
     """Return whether a row's rounds differ so much that it says nothing."""
-    rounds = cycles_of_rounds(row)
-    return bool(rounds) and max(rounds) > UNSETTLED * min(rounds)
+    return _spread(row) > UNSETTLED
 
 
 def left_out(rows: Iterable[Row]) -> tuple[str, ...]:
     """Return which rows the model does not take, as their rounds differ too much."""
-    return tuple(
-        f"{row.scenario}: {row.setup}, {row.size} B, {row.device}: its rounds differ by the factor "
-        f"{max(cycles_of_rounds(row)) / min(cycles_of_rounds(row)):.1f}; measure it again"
-        for row in rows
-        if usable(row) and unsettled(row)
-    )
+    result = []
+    for row in rows:
+        if not usable(row) or not unsettled(row):
+            continue
+        spread = _spread(row)
+        why = (
+            f"its rounds differ by the factor {spread:.1f}"
+            if math.isfinite(spread)
+            else "nothing passed in some of its rounds"
+        )
+        name = f"{row.scenario}: {row.setup}, {row.size} B, {row.device}"
+        result.append(f"{name}: {why}; measure it again")
+    return tuple(result)
 
 
 def usable(row: Row) -> bool:
@@ -131,7 +145,7 @@ def measured(rows: Iterable[Row]) -> dict[Kind, list[tuple[Row, Measured]]]:
     result: dict[Kind, list[tuple[Row, Measured]]] = {}
     for row in rows:
         chain = chain_of(row) if usable(row) and not unsettled(row) else None
-        spent = _cycles_of(row, row.tsc_hz) if row.tsc_hz else None
+        spent = _cycles_of(row, row.tsc_hz) if chain is not None and row.tsc_hz else None
         if chain is None or spent is None:
             continue
         basis, cycles = spent

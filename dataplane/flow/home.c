@@ -121,7 +121,7 @@ static uint8_t home_of_key(
 	const struct cv_flow_home *home, const union cv_flow_key *key, bool v6, uint8_t in)
 {
 	const struct cv_flow_tuple tuple = tuple_of(key, v6);
-	const uint8_t worker = home_of_tuple(home, &tuple, in);
+	const uint8_t worker = home_of_tuple(home->flow, home->instance, home->homes, &tuple, in);
 
 	if (!v6)
 		return home_by_ipv4(home->homes, &tuple, worker);

@@ -61,11 +61,10 @@ static CV_INLINE uint64_t hash_of(const struct cv_flow_secret *secret, uint64_t 
 }
 
 // The worker of a tuple, or what says it (enum cv_flow_home_by).
-static CV_INLINE uint8_t home_of_tuple(
-	const struct cv_flow_home *home, const struct cv_flow_tuple *tuple, uint8_t in)
+static CV_INLINE uint8_t home_of_tuple(const struct cv_nf_flow *flow, const void *instance,
+	const struct cv_flow_homes *homes, const struct cv_flow_tuple *tuple, uint8_t in)
 {
-	return home->flow == NULL ? CV_FLOW_HOME_BY_TUPLE
-				  : home->flow->home(home->instance, home->homes, tuple, in);
+	return flow == NULL ? CV_FLOW_HOME_BY_TUPLE : flow->home(instance, homes, tuple, in);
 }
 
 // The worker. By both ends, whichever is the source: addresses and ports as they are in memory.
@@ -125,7 +124,7 @@ static CV_INLINE uint8_t home_of_view(struct cv_flow_home *home, struct request 
 {
 	const uint8_t *ip = view->data + view->l3;
 	struct cv_flow_tuple *tuple = &request->tuple;
-	uint8_t worker = CV_FLOW_HOME_BY_TUPLE;
+	uint8_t worker;
 
 	*common = view->proto == CV_PROTO_IPV4 && cv_flow_common_ipv4(view) > 0;
 	if (CV_UNLIKELY(!*common))
@@ -135,8 +134,7 @@ static CV_INLINE uint8_t home_of_view(struct cv_flow_home *home, struct request 
 	memcpy(&tuple->dst.ipv4, ip + 16, 4);
 	memcpy(&tuple->sport, ip + CV_IPV4_LEN, 2);
 	memcpy(&tuple->dport, ip + CV_IPV4_LEN + 2, 2);
-	if (request->flow != NULL)
-		worker = request->flow->home(request->instance, &request->homes, tuple, view->in);
+	worker = home_of_tuple(request->flow, request->instance, &request->homes, tuple, view->in);
 	return home_by_ipv4(&request->homes, tuple, worker);
 }
 

@@ -390,7 +390,8 @@ static CV_INLINE bool is_looked_up(
 }
 
 // The last pass over a burst that was looked up before: the packets of these numbers, which are all if n of
-// them are left. Returns how many do not go on.
+// them are left. It looks at each flow again, as those before it in the burst may have ended it. Returns how
+// many do not go on.
 static CV_NOINLINE unsigned run_looked_up(
 	const struct run *run, const uint8_t *which, unsigned left, unsigned n, uint32_t *bytes)
 {

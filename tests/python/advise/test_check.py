@@ -119,6 +119,17 @@ def test_a_row_whose_rounds_say_two_things_is_left_out_and_named(noise, kept):
     assert (errors["in convoys"] > 0.1) is kept
 
 
+@pytest.mark.parametrize("rounds", [{0: (0.0,), 1: (2e6,), 2: (2e6,)}, {0: (0.0,), 1: (0.0,)}])
+def test_a_row_by_which_nothing_passed_is_left_out_and_named(rounds):
+    dead = replace(made(Chain(parts("router"))), saturation_cycles={}, saturation_pps=rounds)
+    result = check([*PARTS, dead, made(Chain(WEB), 64, "held-out")])
+    assert result.holds
+    assert result.left_out == (
+        f"parts: {dead.setup}, 64 B, convoy: nothing passed in some of its rounds; "
+        "measure it again",
+    )
+
+
 def test_rows_of_other_loads_are_no_part_of_a_fit():
     odd = made(Chain(parts("router")), times=9)
     others = [replace(odd, conditions=replace(odd.conditions, **more)) for more in (
