@@ -10,19 +10,27 @@
 
 enum { WORKERS = 2 }; // as packet_env() has
 
-static const char config[] =
+static const char with_forwards[] =
 	"{'outside': ['right'], 'inside': ['10.0.0.0/8'], 'pool': ['203.0.113.1', '203.0.113.2'],"
 	" 'ports': '1024-7167', 'block_size': 64, 'blocks_per_subscriber': 4, 'block_rest_s': 1,"
 	" 'forwards': [{'proto': 'tcp', 'external': '203.0.113.1', 'port': 80, 'to': '10.0.0.5',"
-	"   'to_port': 8080}, {'proto': 'icmp', 'external': '203.0.113.9', 'to': '10.0.0.6'},"
+	"   'to_port': 8080}, {'proto': 'icmp', 'external': '203.0.113.3', 'to': '10.0.0.6'},"
 	"  {'proto': 'udp', 'external': '203.0.113.1', 'port': 53, 'to': '172.16.0.7'}]}";
+
+// Most packets' homes are told in another way then; and where the pool has a gap, 203.0.113.2, not so.
+static const char without_forwards[] =
+	"{'outside': ['right'], 'inside': ['10.0.0.0/8'], 'pool': ['203.0.113.1', '203.0.113.2'],"
+	" 'ports': '1024-7167', 'block_size': 64, 'blocks_per_subscriber': 4}";
+static const char with_gap[] =
+	"{'outside': ['right'], 'inside': ['10.0.0.0/8'], 'pool': ['203.0.113.1', '203.0.113.3'],"
+	" 'ports': '1024-7167', 'block_size': 64, 'blocks_per_subscriber': 4}";
 
 // The workers share one instance.
 static struct net nets[WORKERS];
 static struct cv_flow_homes *homes;
 static struct cv_flow_home *finders[WORKERS];
 
-static int setup(void **state)
+static int setup_of(const char *config)
 {
 	homes = aligned_alloc(64, RTE_ALIGN_CEIL(sizeof(*homes), 64u));
 	memset(homes, 0, sizeof(*homes));
@@ -37,6 +45,21 @@ static int setup(void **state)
 		assert_non_null(finders[w]);
 	}
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_of(with_forwards);
+}
+
+static int setup_without_forwards(void **state)
+{
+	return setup_of(without_forwards);
+}
+
+static int setup_with_gap(void **state)
+{
+	return setup_of(with_gap);
 }
 
 static void free_nets(struct net *of)
@@ -222,7 +245,7 @@ static void test_forwards(void **state)
 			remote);
 		assert_answered(text, OUTSIDE, INSIDE);
 		snprintf(text, sizeof(text),
-			"ip4 src=198.51.100.%u dst=203.0.113.9 icmp kind=8 data=4", remote);
+			"ip4 src=198.51.100.%u dst=203.0.113.3 icmp kind=8 data=4", remote);
 		assert_answered(text, OUTSIDE, INSIDE);
 		snprintf(text, sizeof(text),
 			"ip4 src=198.51.100.%u dst=203.0.113.1 udp sport=4000 dport=53 data=3",
@@ -260,14 +283,36 @@ static void test_hairpins(void **state)
 			packet = net_packet(text);
 			port = INSIDE;
 			assert_string_equal(pass(&packet, &port, &worker), "next");
-			assert_true(
-				is_from(&packet, "203.0.113.1") || is_from(&packet, "203.0.113.2"));
+			assert_true(is_from(&packet, "203.0.113.1") ||
+				    is_from(&packet, "203.0.113.2") ||
+				    is_from(&packet, "203.0.113.3"));
 			apart += worker != home;
 		}
 	assert_true(apart > 0); // else nobody reached into another's mappings
-	snprintf(text, sizeof(text),
-		"ip4 src=10.0.0.200 dst=203.0.113.1 tcp sport=7000 dport=80 flags=02");
-	assert_answered(text, INSIDE, INSIDE);
+}
+
+static void test_hairpins_through_forwards(void **state)
+{
+	char text[160];
+
+	for (unsigned a = 100; a < 110; a++) {
+		snprintf(text, sizeof(text),
+			"ip4 src=10.0.0.%u dst=203.0.113.1 tcp sport=7000 dport=80 flags=02", a);
+		assert_answered(text, INSIDE, INSIDE);
+	}
+}
+
+// What comes from outside for an address between those of the pool is nobody's to translate.
+static void test_an_address_in_the_gap(void **state)
+{
+	char text[160];
+
+	for (unsigned remote = 1; remote < 40; remote++) {
+		snprintf(text, sizeof(text),
+			"ip4 src=198.51.100.%u dst=203.0.113.2 udp sport=4000 dport=%u data=3",
+			remote, 1024 + remote * 64);
+		assert_answered(text, OUTSIDE, INSIDE);
+	}
 }
 
 // Their mappings and ports are given back where they are from.
@@ -483,6 +528,16 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_a_host_has_one_mapping, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forwards, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hairpins, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hairpins_through_forwards, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_answers_come_home, setup_without_forwards, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_host_has_one_mapping, setup_without_forwards, teardown),
+		cmocka_unit_test_setup_teardown(test_hairpins, setup_without_forwards, teardown),
+		cmocka_unit_test_setup_teardown(test_answers_come_home, setup_with_gap, teardown),
+		cmocka_unit_test_setup_teardown(test_hairpins, setup_with_gap, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_an_address_in_the_gap, setup_with_gap, teardown),
 		cmocka_unit_test_setup_teardown(test_all_is_given_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_all_goes_on_after_a_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_any_slots_after_a_kill, setup, teardown),
