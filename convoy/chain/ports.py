@@ -246,6 +246,7 @@ class AfPacket(Port):
         alias="af_packet", min_length=1, max_length=15, description="interface, e.g. eth1"
     )
     queues: int = Field(1, ge=1, le=16, description="queues, with RSS by the kernel's fanout")
+    slots: Slots | None = Field(None, description="frames in each ring, default 1024")
 
 
 class AfXdp(Port):

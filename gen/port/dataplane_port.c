@@ -72,7 +72,9 @@ static uint32_t dataplane_tx_room(struct gen_wire *wire, uint32_t wanted)
 	if (!flush(self))
 		return 0;
 	// Buffers are there before they are promised: the device may hold on to many.
-	if (self->spare_count == 0 && rte_pktmbuf_alloc_bulk(buffers, self->spare, GEN_BURST) == 0)
+	const uint32_t lacking = GEN_BURST - self->spare_count;
+	if (self->spare_count < wanted &&
+		rte_pktmbuf_alloc_bulk(buffers, self->spare + self->spare_count, lacking) == 0)
 		self->spare_count = GEN_BURST;
 	return wanted < self->spare_count ? wanted : self->spare_count;
 }
@@ -324,8 +326,8 @@ static int open_port(struct gen_port *port, struct dataplane_port *self,
 	return -EAGAIN;
 }
 
-int gen_dataplane_open(
-	struct gen_port *port, const struct cv_port_config *config, struct cv_error *error)
+int gen_dataplane_open(struct gen_port *port, const struct cv_port_config *config, uint32_t slots,
+	struct cv_error *error)
 {
 	struct dataplane_port *self = calloc(1, sizeof(*self));
 	int rc;
@@ -351,7 +353,8 @@ int gen_dataplane_open(
 	port->memory = self->frames;
 	port->memory_bytes = FRAMES_BYTES;
 	port->frame_bytes_max = FRAME_MAX;
-	port->queue_frames = 1024;
+	port->queue_frames = slots;
+	port->calls = config->needs.interface;
 	port->fd = -1;
 	port->attach = dataplane_attach;
 	port->check = dataplane_check;

@@ -18,9 +18,10 @@
 // pci: one of the ports will be a PCI device. 0 or -EIO.
 int gen_dataplane_begin(uint32_t core, bool pci, struct cv_error *error);
 
-// Opens the port that config describes. 0, or a negative errno with error set.
-int gen_dataplane_open(
-	struct gen_port *port, const struct cv_port_config *config, struct cv_error *error);
+// Opens the port that config describes, whose send queue has so many slots. 0, or a negative errno
+// with error set.
+int gen_dataplane_open(struct gen_port *port, const struct cv_port_config *config, uint32_t slots,
+	struct cv_error *error);
 
 // After the last port was closed. Nothing happens if it was not begun.
 void gen_dataplane_end(void);

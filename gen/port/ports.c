@@ -94,11 +94,16 @@ static const struct form {
 	const char *role, *server, *client; // key and words of who listens; NULL: nobody does
 	bool has_id;
 	bool whole; // commas belong to the place
+	uint32_t slots; // of its rings
+	bool choose; // this number, which is not the port's own
 } forms[] = {
-	{"memif", "memif", "path", "role", "server", "client", true, false},
-	{"virtio-user", "virtio-user", "path", "mode", "server", "client", false, false},
-	{"af_packet", "af_packet", "interface", NULL, NULL, NULL, false, false},
-	{"dev", "dpdk", "devargs", NULL, NULL, NULL, false, true},
+	{"memif", "memif", "path", "role", "server", "client", true, false, 1024, false},
+	{"virtio-user", "virtio-user", "path", "mode", "server", "client", false, false, 1024,
+		false},
+	// Fewer than the kernel keeps for a core (net.core.netdev_max_backlog, 1000): beyond that
+	// it loses packets which were worked for, and a core that is too slow does little else.
+	{"af_packet", "af_packet", "interface", NULL, NULL, NULL, false, false, 256, true},
+	{"dev", "dpdk", "devargs", NULL, NULL, NULL, false, true, 1024, false},
 };
 
 static int parse_setting(const char *text, json_t *config, const struct form *form,
@@ -137,9 +142,12 @@ static int parse_dataplane(struct gen_port_option *option, const struct form *fo
 	while (((unsigned char)*name & 0xC0) == 0x80)
 		name++;
 	strcpy(option->place, place);
+	option->slots = form->slots;
 	config = json_pack("{s:s, s:s, s:o}", "name", name, "kind", form->kind, form->place, text);
 	if (form->role != NULL)
 		json_object_set_new(config, form->role, json_string(form->client));
+	if (form->choose)
+		json_object_set_new(config, "slots", json_integer(form->slots));
 	for (char *word; rc == 0 && (word = strsep(&rest, ",")) != NULL;)
 		rc = parse_setting(option->text, config, form, word, error);
 	if (rc == 0)
@@ -222,7 +230,7 @@ int gen_port_open(
 	strcpy(port->name, option->text);
 	if (option->config == NULL)
 		return open_vhost(port, option, error);
-	rc = gen_dataplane_open(port, option->config, &reason);
+	rc = gen_dataplane_open(port, option->config, option->slots, &reason);
 	if (rc < 0)
 		cv_error_set(error, "--port %s: %.400s", option->text, reason.text);
 	return rc;

@@ -18,6 +18,7 @@ struct gen_port_option {
 	const char *kind; // "vhost-user", "memif", "virtio-user", "af_packet", "dev"
 	struct gen_vhost_options vhost; // of a vhost-user port; .path points to `place`
 	struct cv_port_config *config; // of any other
+	uint32_t slots; // of its send queue, as far as we know
 };
 
 // Checks and parses one --port text. 0, or -EINVAL with error set.

@@ -80,6 +80,7 @@ struct gen_port {
 	size_t memory_bytes;
 	uint32_t frame_bytes_max; // largest frame, without FCS
 	uint32_t queue_frames; // places of one send queue
+	bool calls; // each burst is handed over in a system call, that does much of the work
 	atomic_bool gone; // the peer went away: set by any thread, cleared by attach
 	char gone_reason[96]; // valid when gone
 	int fd; // readable when something happened to the peer; -1: none

@@ -16,6 +16,7 @@
 
 // What becomes due in a poll iteration longer than this was kept waiting by the tester.
 #define PAUSE_NS 20000
+#define PAUSE_IN_CALLS_NS 1000000 // where ports make system calls, which take their time
 // How much of its longest pause the tester may make good after the trial's time.
 #define CATCH_UP_NS 10000000
 // A poll iteration longer than this is lost time.
@@ -110,6 +111,14 @@ static bool drained(
 	if (drain->over == 0)
 		drain->over = now;
 	return !moved || now - drain->over > RTE_MAX(time, gen_ns_to_ticks(clock, QUIET_NS));
+}
+
+static uint64_t pause_ns(const struct gen_tester *tester)
+{
+	for (uint32_t i = 0; i < tester->port_count; i++)
+		if (tester->ports[i]->calls)
+			return PAUSE_IN_CALLS_NS;
+	return PAUSE_NS;
 }
 
 static void run(struct gen_loop *loop)
@@ -294,7 +303,7 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 	loop->grace = gen_ns_to_ticks(&tester->clock, 1e6 + spec->tolerance * duration_s * 1e9);
 	loop->convoy_port = rte_cpu_to_be_16(
 		spec->convoy_outer.port != 0 ? spec->convoy_outer.port : CV_CONVOY_PORT);
-	loop->pause = gen_ns_to_ticks(&tester->clock, PAUSE_NS);
+	loop->pause = gen_ns_to_ticks(&tester->clock, pause_ns(tester));
 	loop->catch_up = gen_ns_to_ticks(&tester->clock, CATCH_UP_NS);
 	for (uint32_t i = 0; i < tester->port_count; i++)
 		for (uint32_t j = 0; j < tester->ports[i]->wire_count; j++) {

@@ -39,3 +39,18 @@ def veth() -> Iterator[tuple[str, str]]:
         yield pair
     finally:
         subprocess.run(["ip", "link", "del", pair[0]], check=True)
+
+
+@pytest.fixture
+def slow_wire(veth: tuple[str, str]) -> Iterator[tuple[str, str]]:
+    """Two interfaces of our own with a slow link (8 Mbit/s) in between, which loses nothing."""
+    # On top of the other one: packet sockets send past the queues of their own interface.
+    upper = f"cvt{os.getpid() % 10**6}c"
+    made = f"""
+    tc qdisc add dev {veth[0]} root tbf rate 8mbit burst 2kb limit 10mb
+    ip link add link {veth[0]} name {upper} type macvlan mode passthru
+    echo 1 > /proc/sys/net/ipv6/conf/{upper}/disable_ipv6
+    ip link set {upper} up
+    """
+    subprocess.run(["sh", "-ec", made], check=True)
+    yield upper, veth[1]

@@ -120,3 +120,18 @@ def test_says_what_is_wrong(keys: dict[str, Any], wrapper: tuple[str, ...], word
         Node(plan, wrapper=(*INSIDE, *wrapper)),
     ):
         pass
+
+
+def test_all_of_a_burst_leaves_a_slow_interface(slow_wire: tuple[str, str], tmp_path: Path):
+    # A ring holds as many. By default the kernel takes some 250 of them at a time, and the driver
+    # shows it the others only when more are to be sent, which is never.
+    frames = [_frames()[i % 240][:60].ljust(60, b"\0") for i in range(1000)]
+    read = write_capture(tmp_path / "in.pcap", frames)
+    ports = {
+        "in": {"kind": "pcap", "read": str(read)},
+        "out": {"kind": "af_packet", "interface": slow_wire[0]},
+    }
+    arrived = Path(f"/sys/class/net/{slow_wire[1]}/statistics/rx_packets")
+    with Node(joined(ports, [("in", "out")])):
+        wait_for(lambda: int(arrived.read_text()) >= 1000, DEADLINE_S, "all frames")
+    assert int(arrived.read_text()) == 1000

@@ -52,6 +52,26 @@ def test_af_packet(veth: tuple[str, str]):
         assert_all_came_back(tester.trial(GENTLE | {"size": 1518}))
 
 
+def test_a_slow_interface_has_a_full_queue(slow_wire: tuple[str, str]):
+    with ConvoyGen([f"af_packet:{name}" for name in slow_wire]) as tester:
+        fast = {"rate_pps": 200_000, "duration_s": 0.2, "drain_s": 5, "on_full": "drop"}
+        total = tester.trial(fast | {"tolerance": 1}).total
+    # What it does not take is lost at once, rather than that the tester waits for it; all else
+    # arrives, and that is little.
+    assert total is not None
+    assert total.lost_pkts == total.refused_pkts > 30_000
+    assert total.received_pkts > 256
+
+
+def test_bursts_find_room():
+    # 40 of 64 buffers are taken by one burst, the next one needs more than are left.
+    bursts = {"rate_pps": 20_000, "duration_s": 0.2, "pacing": {"burst_pkts": 40}}
+    with ConvoyGen(["dev:net_ring0"]) as tester:
+        total = tester.trial(bursts | {"on_full": "drop", "tolerance": 1}).total
+    assert total is not None
+    assert (total.refused_pkts, total.sent_pkts) == (0, 4_000)
+
+
 def links(folder: Path, server: bool) -> dict[str, dict[str, str]]:
     """Two memif ports of a node that forwards between them."""
     role = "server" if server else "client"

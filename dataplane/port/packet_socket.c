@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "port/fanout.h"
+#include "port/packet_socket.h"
 
+#include <limits.h>
 #include <linux/if_packet.h>
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <rte_common.h>
+
 #define NUMBER 0xffffu
+#define FRAME_OVERHEAD 1024 // bytes that the kernel counts beside a slot: its own structures
 #define FLAG(name) ((uint32_t)(name) << 16)
 
 // The last group of this thread: the driver opens a port's queues one after another.
@@ -19,7 +23,7 @@ static _Thread_local struct {
 	uint32_t given; // what the kernel made of it
 } group = {.first = -1};
 
-void cv_fanout_begin(void)
+void cv_packet_socket_begin(void)
 {
 	group.first = -1;
 }
@@ -54,13 +58,33 @@ static int join(int fd, uint32_t requested)
 	return 0;
 }
 
+static int make_ring(int fd, const struct tpacket_req *ring)
+{
+	const uint64_t frames =
+		(uint64_t)ring->tp_frame_nr * (ring->tp_frame_size + FRAME_OVERHEAD);
+	// The kernel takes twice what it is told, and calls a socket writable below half of that.
+	const int bytes = (int)RTE_MIN(frames, (uint64_t)INT_MAX / 2);
+	const int rc =
+		(int)syscall(SYS_setsockopt, fd, SOL_PACKET, PACKET_TX_RING, ring, sizeof(*ring));
+
+	if (rc == 0 &&
+		syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) != 0)
+		syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	return rc;
+}
+
 int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
 	uint32_t fanout;
+	struct tpacket_req ring;
 
 	if (level == SOL_PACKET && name == PACKET_FANOUT && size == sizeof(fanout)) {
 		memcpy(&fanout, value, sizeof(fanout));
 		return join(fd, fanout);
+	}
+	if (level == SOL_PACKET && name == PACKET_TX_RING && size == sizeof(ring)) {
+		memcpy(&ring, value, sizeof(ring));
+		return make_ring(fd, &ring);
 	}
 	return (int)syscall(SYS_setsockopt, fd, level, name, value, size);
 }

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
+#include <limits.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <sched.h>
@@ -20,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "port/fanout.h"
+#include "port/packet_socket.h"
 
 #define QUEUES 4
 // As DPDK's driver asks: a number, by hash, with fragments reassembled.
@@ -102,7 +103,7 @@ static void a_port_has_a_group_of_its_own(void **state)
 
 		if (rows[i].protocol != 0)
 			others = open_others(rows[i].protocol, rows[i].fanout);
-		cv_fanout_begin();
+		cv_packet_socket_begin();
 		const uint32_t group = open_queues(fds, REQUESTED);
 		assert_int_equal(group & ~0xffffu, KIND); // fragments stay fragments
 		if (others >= 0 && group == group_of(others))
@@ -118,9 +119,9 @@ static void ports_share_no_group(void **state)
 	int one[QUEUES], two[QUEUES], three[QUEUES];
 	(void)state;
 
-	cv_fanout_begin();
+	cv_packet_socket_begin();
 	const uint32_t first = open_queues(one, REQUESTED);
-	cv_fanout_begin();
+	cv_packet_socket_begin();
 	const uint32_t second = open_queues(two, REQUESTED); // on the same interface
 	assert_int_not_equal(first, second);
 	// Ports that are opened by DPDK's devargs do not begin: on other interfaces they ask for
@@ -136,7 +137,7 @@ static void a_group_ends_with_its_port(void **state)
 	int fds[QUEUES], more[QUEUES];
 	(void)state;
 
-	cv_fanout_begin();
+	cv_packet_socket_begin();
 	const uint32_t before = open_queues(fds, REQUESTED);
 	close_all(fds);
 	// Its first socket's number is another socket's now, its group's another program's.
@@ -146,6 +147,53 @@ static void a_group_ends_with_its_port(void **state)
 	assert_int_not_equal(open_queues(more, REQUESTED), before);
 	close_all(more);
 	close(first);
+	close(others);
+}
+
+// What the kernel lets a socket have on its way, in bytes.
+static int send_buffer(int fd)
+{
+	int bytes = 0;
+	socklen_t size = sizeof(bytes);
+
+	assert_return_code(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, &size), errno);
+	return bytes;
+}
+
+static int ring_to_send_from(unsigned slots, unsigned slot_bytes)
+{
+	const struct tpacket_req ring = {
+		.tp_block_size = 4096,
+		.tp_block_nr = slots * slot_bytes / 4096,
+		.tp_frame_size = slot_bytes,
+		.tp_frame_nr = slots,
+	};
+	const int fd = open_socket(ETH_P_ALL);
+	int version = TPACKET_V2;
+
+	assert_return_code(
+		setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)), errno);
+	assert_return_code(setsockopt(fd, SOL_PACKET, PACKET_TX_RING, &ring, sizeof(ring)), errno);
+	return fd;
+}
+
+static void all_slots_may_be_on_their_way(void **state)
+{
+	const unsigned slots[] = {64, 512, 1024};
+	int others = open_socket(ETH_P_ALL), bytes = 4096;
+	const int usual = send_buffer(others);
+	const bool any = setsockopt(others, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) == 0;
+	(void)state;
+
+	assert_true(usual < 1024 * 2048); // else nothing is tested
+	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+		const int fd = ring_to_send_from(slots[i], 2048);
+		const int needed = (int)slots[i] * 2048;
+
+		// Without the right to any buffer it may be a smaller one, but none below the usual.
+		assert_true(send_buffer(fd) >= (any || needed < usual ? needed : usual));
+		close(fd);
+	}
 	close(others);
 }
 
@@ -172,6 +220,7 @@ int main(void)
 		cmocka_unit_test(a_port_has_a_group_of_its_own),
 		cmocka_unit_test(ports_share_no_group),
 		cmocka_unit_test(a_group_ends_with_its_port),
+		cmocka_unit_test(all_slots_may_be_on_their_way),
 		cmocka_unit_test(other_options_pass),
 	};
 	struct ifreq up = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_LOOPBACK};
