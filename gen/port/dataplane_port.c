@@ -354,7 +354,6 @@ int gen_dataplane_open(struct gen_port *port, const struct cv_port_config *confi
 	port->memory_bytes = FRAMES_BYTES;
 	port->frame_bytes_max = FRAME_MAX;
 	port->queue_frames = slots;
-	port->calls = config->needs.interface;
 	port->fd = -1;
 	port->attach = dataplane_attach;
 	port->check = dataplane_check;

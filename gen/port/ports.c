@@ -221,6 +221,13 @@ static int open_vhost(
 	return result;
 }
 
+// Whether its driver has the kernel send each burst.
+static bool sends_by_calls(const struct gen_port_option *option)
+{
+	return option->config->needs.interface || strncmp(option->place, "net_af_", 7) == 0 ||
+	       strncmp(option->place, "net_tap", 7) == 0;
+}
+
 int gen_port_open(
 	struct gen_port *port, const struct gen_port_option *option, struct cv_error *error)
 {
@@ -233,5 +240,7 @@ int gen_port_open(
 	rc = gen_dataplane_open(port, option->config, option->slots, &reason);
 	if (rc < 0)
 		cv_error_set(error, "--port %s: %.400s", option->text, reason.text);
+	else
+		port->calls = sends_by_calls(option);
 	return rc;
 }
