@@ -231,7 +231,7 @@ class Running(Scope):
 
     def core_time(self, core: int) -> CoreTime:
         """Return what one of its cores did, whoever used it."""
-        return core_time(core)
+        return core_time(core, wake=not (self.processes() or self.watched()))
 
     def changer(self, setups: Sequence[Setup]) -> "Changer":
         """Return what makes it run other configurations, while packets flow."""

@@ -236,6 +236,18 @@ def _with_result(trials: Sequence[Trial], searches: Sequence[Search]) -> set[int
     return rates or {trial.point.repeat for trial in trials if trial.verdict != "invalid"}
 
 
+def _core_share(trial: Trial) -> float | None:
+    """Return how busy a core was while the tester sent; what it did afterwards is a part of that.
+
+    The tester then waits for what is on its way, and a device has nothing more to do. A poll loop
+    goes on: its core was busy all the time.
+    """
+    share, elapsed_ns, sent_ns = trial.core_busy_share, trial.elapsed_ns, trial.result.duration_ns
+    if share is None or not elapsed_ns or not 0 < sent_ns <= elapsed_ns:
+        return share
+    return min(1.0, share * elapsed_ns / sent_ns)
+
+
 def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], reference: Figures) -> Row:
     point = every_trial[0].point if every_trial else every_search[0].point
     states: dict[int, list[Figures]] = {}  # that count against rounds
@@ -276,7 +288,7 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], reference
             if trial.device_cpu_ns is not None and trial.elapsed_ns
         ),
         busy_shares=_busy_shares(busiest),
-        core_shares=tuple(t.core_busy_share for t in busiest if t.core_busy_share is not None),
+        core_shares=tuple(s for trial in busiest if (s := _core_share(trial)) is not None),
         repeats=len({t.point.repeat for t in every_trial} | {s.point.repeat for s in every_search}),
         trials=len(every_trial),
         lower_bound=bool(rounds) and _lower_bound(searches, rounds),

@@ -210,8 +210,8 @@ class Agent:
         return messages.Seen(
             alive=one.alive(),
             cpu_ns=one.cpu_ns(),
-            core_busy=core.busy,
-            core_all=core.all,
+            core_idle_ns=core.idle_ns,
+            core_at_ns=core.at_ns,
             watched=_times(one.thread_times()),
             processes=_times(one.process_times()),
         )

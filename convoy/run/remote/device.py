@@ -65,7 +65,7 @@ class RemoteRunning(Running):
     def core_time(self, core: int) -> CoreTime:
         """Return what one of its cores did."""
         seen = self._look(core)
-        return CoreTime(seen.core_busy, seen.core_all)
+        return CoreTime(seen.core_idle_ns, seen.core_at_ns)
 
     def counters(self) -> dict[str, Any] | None:
         """Return what it counts."""

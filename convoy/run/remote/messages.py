@@ -109,8 +109,8 @@ class Seen(Message):
 
     alive: bool
     cpu_ns: _Count | None
-    core_busy: _Count
-    core_all: _Count
+    core_idle_ns: _Count
+    core_at_ns: _Count
     watched: Annotated[tuple[Times, ...], Field(max_length=4096)]
     processes: Annotated[tuple[Times, ...], Field(max_length=4096)]
 

@@ -92,6 +92,22 @@ def test_cpu_time_is_the_share_of_the_core_in_the_time_of_the_trial():
     assert latencies([row]).rows[0][-3].written == "50.000"
 
 
+@pytest.mark.parametrize(
+    ("elapsed_ns", "busy", "share"),
+    [
+        (150_000_000, 0.5, 0.75),  # with nothing to do in the last third
+        (150_000_000, 1.0, 1.0),  # a poll loop
+        (100_000_000, 0.5, 0.5),
+        (50_000_000, 0.5, 0.5),  # made up: there is no such trial
+        (None, 0.5, 0.5),
+    ],
+)
+def test_a_core_was_busy_while_packets_came(elapsed_ns, busy, share):
+    one = trial("plain", 1e4, elapsed_ns=elapsed_ns, core_busy_share=busy)
+    (row,) = run_of([one]).rows
+    assert row.core_shares == (pytest.approx(share),)
+
+
 def meets(described: Function) -> list[object]:
     """Return what of a function's configuration benchmark traffic meets, as sets where it can."""
     if described.type == "firewall":
