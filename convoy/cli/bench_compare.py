@@ -24,7 +24,7 @@ def _changes(scenario: str, lines: list[dict[str, Any]], narrow: bool) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for head in (scenario,) if narrow else (scenario, "device", "frame"):
         table.add_column(head, overflow="fold")
-    for head in ("one", "other", "change", "noise", ""):
+    for head in ("one", "other", "change", "noise", "best", ""):
         table.add_column(head, justify="right", no_wrap=True)
     for line in lines:
         speed = f" {line['cpu_speed']:.0%}" if line["cpu_speed"] != 1 else ""
@@ -37,6 +37,7 @@ def _changes(scenario: str, lines: list[dict[str, Any]], narrow: bool) -> Table:
             ),
             f"{line['change']:+.1%}",
             "-" if line["noise"] is None else f"{line['noise']:.1%}",
+            "-" if line["best"] is None else f"{line['best']['change']:+.1%}",
             _verdict(line),
         )  # fmt: skip
     return table
@@ -59,7 +60,7 @@ class Comparison(Result):
 
     def document(self) -> dict[str, Any]:
         """See Result."""
-        tag = {"schema": "convoy.bench.compare/4"}
+        tag = {"schema": "convoy.bench.compare/5"}
         return tag | self.comparison | {"verdicts": self.verdicts}
 
     def show(self, out: Console) -> None:

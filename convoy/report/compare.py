@@ -16,6 +16,7 @@ import math
 import statistics
 from typing import Any
 
+from convoy.report import best_rounds
 from convoy.report.noise import FLOOR_MIN, geometric_mean, half_width
 from convoy.report.row import Row
 from convoy.report.run_data import Run
@@ -156,6 +157,7 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
                 "noise": noise if math.isfinite(noise) else None,
                 # A change by a quarter would have been noticed.
                 "conclusive": tells and noise <= DETECTABLE and not any(bounds),
+                "best": best_rounds.rates(a, b),  # null: no round is confirmed
                 "machine_ns": (dict(a.host_state), dict(b.host_state)),
                 "host_state_changed": changed,  # not empty: no verdict
                 "within_noise": _within(change, noise, bounds) if tells else None,
@@ -177,7 +179,8 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
             f"{sum(relatives)} of {len(relatives)} do."
         )
     lines = [summary] if known or not points else []
-    lines += list(filter(None, [_not_compared(points)]))
+    delays = best_rounds.latencies(one, other)
+    lines += filter(None, [best_rounds.sentence(points, delays), _not_compared(points)])
     few = sum(point["noise"] is None and not point["host_state_changed"] for point in points)
     if few:
         lines.append(f"{few} of {len(points)} points have too few rounds for a verdict.")
@@ -186,4 +189,4 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
             f"Not compared, for it is not the same file in both runs: {', '.join(sorted(others))}."
         )
     summary = " ".join(lines)
-    return {"points": points, "summary": summary}
+    return {"points": points, "latencies": delays, "summary": summary}

@@ -6,14 +6,21 @@ Rates are compared by their logarithms. Two devices of a run are compared round 
 host's state lasts longer than a round: Student's paired t-test on log ratios, two-sided, 5 %. Where
 few rounds have both, and for two runs, Welch's t-test on the logarithms (runs: 10 %). A difference
 must exceed the noise floor as well: a device differs from its A/A control by noise only.
+
+What others do on a machine only takes from a device. So its best round, if another one confirms it,
+is what it does by itself: Chen and Revels (Robust benchmarking in noisy environments, 2016) argue
+so for the least of times. How far best rounds are apart by chance was measured with two runs
+(docs/measurements/two-runs.md).
 """
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 FLOOR_MIN = 0.01  # the search's own steps
+CLOSE = 0.05  # of a best round: how far the one that confirms it may be from it
+APART = 0.10  # how far best rounds of the same may be from each other
 PAIRS_MIN = 3  # rounds that two devices must have in common to be compared round by round
 DEVICES, RUNS = 0.05, 0.10  # how often chance alone exceeds the critical value
 # Student's t, two-sided, at 1 to 4 degrees of freedom; from there on the expansion is exact to
@@ -100,6 +107,18 @@ def floor(pairs: Sequence[Difference]) -> float | None:
     if not pairs:
         return None
     return max(FLOOR_MIN, *(max(abs(pair.share), pair.error) for pair in pairs))
+
+
+def confirmed_most(values: Iterable[float]) -> float | None:
+    """Return the highest of the rounds; None: no other one is close to it."""
+    *_, second, best = (0.0, 0.0, *sorted(values))
+    return best if best > 0 and second * (1 + CLOSE) >= best else None
+
+
+def confirmed_least(values: Iterable[float]) -> float | None:
+    """Return the lowest of the rounds; None: no other one is close to it."""
+    best, second, *_ = (*sorted(values), math.inf, math.inf)
+    return best if best > 0 and second <= best * (1 + CLOSE) else None
 
 
 def _logs(rates: Sequence[float]) -> list[float]:

@@ -3,7 +3,8 @@
 """A claim and a run to a verdict. Pure; no verdict is written by hand.
 
 A quotient of two quantities, or one quantity, is known to lie in an interval. It holds the rounds'
-extremes, Student's confidence interval (noise.py) and the noise floor around the median. A claim
+extremes, Student's confidence interval (noise.py) and the noise floor around the median. Where best
+rounds say more than all of them, it is what these say. A claim
 holds where the whole interval is within what it says, and is contradicted where all of it is
 without. Where the interval has an edge of the claim in it, nothing significant can be said.
 """
@@ -27,7 +28,7 @@ from convoy.report.ledger.model import (
     Single,
     Value,
 )
-from convoy.report.noise import DEVICES, FLOOR_MIN, PAIRS_MIN, Difference, critical, paired
+from convoy.report.noise import APART, DEVICES, FLOOR_MIN, PAIRS_MIN, Difference, critical, paired
 from convoy.report.run_data import Run
 
 Verdict = Literal["holds", "contradicted", "not significant here", "not testable here"]
@@ -38,7 +39,7 @@ FAR = 600.0  # a logarithm, beyond which nothing is known
 
 @dataclass(frozen=True)
 class Interval:
-    """Where a value lies, and its median."""
+    """Where a value lies, and its median (or what best rounds say)."""
 
     median: float
     low: float
@@ -52,6 +53,16 @@ class Interval:
             for v in (self.median, self.low, self.high)
         )
         return f"{median} [{low} .. {high}]"
+
+    def or_around(self, best: float | None) -> "Interval":
+        """Return what is known by best rounds, where all of them together say less."""
+        if best is None or self.high < self.low * (1 + APART) ** 2:
+            return self
+        return Interval(best, best / (1 + APART), best * (1 + APART))
+
+    def opened(self, down: bool, up: bool) -> "Interval":
+        """Return it with open ends: of values that are at most, or at least, so much."""
+        return Interval(self.median, 0.0 if down else self.low, math.inf if up else self.high)
 
 
 @dataclass(frozen=True)
@@ -114,8 +125,8 @@ def quotient(a: Measured, b: Measured, floor: float) -> Interval:
         difference = paired(a.rounds, b.rounds if len(common) >= PAIRS_MIN else apart)
         low, high = _student(low, high, difference)
     low, high = min(low, middle / (1 + floor)), max(high, middle * (1 + floor))
-    at_least, at_most = a.lower_bound or b.upper_bound, a.upper_bound or b.lower_bound
-    return Interval(middle, 0.0 if at_most else low, math.inf if at_least else high)
+    here = Interval(middle, low, high).or_around(a.best / b.best if a.best and b.best else None)
+    return here.opened(a.upper_bound or b.lower_bound, a.lower_bound or b.upper_bound)
 
 
 def _with_zeros(a: Measured, b: Measured) -> Interval:
@@ -141,8 +152,7 @@ def single(a: Measured, floor: float) -> Interval:
     elif len(a.rounds) == 1:
         low, high = 0.0, math.inf
     low, high = min(low, a.median / (1 + floor)), max(high, a.median * (1 + floor))
-    at_least, at_most = a.lower_bound, a.upper_bound
-    return Interval(a.median, 0.0 if at_most else low, math.inf if at_least else high)
+    return Interval(a.median, low, high).or_around(a.best).opened(a.upper_bound, a.lower_bound)
 
 
 def _student(low: float, high: float, mean: Difference | None) -> tuple[float, float]:

@@ -4,10 +4,11 @@
 
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from convoy.report.ledger.model import APPLICATIONS, ProgramFigure, Quantity
 from convoy.report.line_rate import line_gbps
+from convoy.report.noise import confirmed_least, confirmed_most
 from convoy.report.packets import Delay
 from convoy.report.row import Row, median
 from convoy.report.run_data import Run
@@ -22,6 +23,10 @@ UNITS = {
     "iperf3-udp": "Mbit/s", "http": "requests/s", "ftp": "Mbit/s",
 }  # fmt: skip
 SIMULATED_UNITS = {"mean_bytes": "bytes", "frames_per_packet": "frames/packet"}
+# Of which others on a machine take, and which they add to. Not cycles: a device that gets fewer
+# packets at a time spends more on each.
+TAKEN = ("rate", "line-gbps", "saturation", "per-cpu-second", *APPLICATIONS)
+ADDED = ("latency-p50",)
 UNPAIRED = ("cpu", "core-busy", "function-cycles")  # a row has them without their rounds
 IN_TURN = "switch and VNFs share a core: each gets it"  # in a note of convoy/dut/switch_vnf.py
 EMULATED = "not comparable"  # in the remark of a device that is no evidence
@@ -43,6 +48,7 @@ class Measured:
     lower_bound: bool = False  # the values are censored: at least so much
     upper_bound: bool = False  # at most so much; with lower_bound: nobody knows
     pairs: bool = True  # rounds of the same number were measured under the same conditions
+    best: float | None = None  # of the rounds, if another one confirms it (noise.py)
 
     @property
     def text(self) -> str:
@@ -55,12 +61,22 @@ class Measured:
 
 
 def _of(
-    unit: str, rounds: Mapping[int, float], *, lower_bound: bool = False, pairs: bool = True
+    unit: str,
+    rounds: Mapping[int, float],
+    metric: str = "",
+    *,
+    lower_bound: bool = False,
+    pairs: bool = True,
 ) -> Measured:
     values = list(rounds.values())
     middle = statistics.median(values)
     least, most = min(values), max(values)
-    return Measured(unit, rounds, middle, least, most, lower_bound, pairs=pairs)
+    best = None
+    if metric in TAKEN:
+        best = confirmed_most(values)
+    elif metric in ADDED:
+        best = confirmed_least(values)
+    return Measured(unit, rounds, middle, least, most, lower_bound, pairs=pairs, best=best)
 
 
 def words(quantity: Quantity) -> str:
@@ -116,7 +132,8 @@ def _one(run: Run, scenario: str, which: str, quantity: Quantity) -> Measured:
     without = quantity.side is not None or not row.saturation_cycles
     unpaired = (*UNPAIRED, "cycles") if without else UNPAIRED
     pairs = quantity.metric not in unpaired
-    return _of(UNITS[quantity.metric], values, lower_bound=bound, pairs=pairs)
+    unit = UNITS[quantity.metric]
+    return _of(unit, values, quantity.metric, lower_bound=bound, pairs=pairs)
 
 
 def _sum(a: Measured, b: Measured) -> Measured:
@@ -125,6 +142,7 @@ def _sum(a: Measured, b: Measured) -> Measured:
     return Measured(
         a.unit, rounds, a.median + b.median, a.least + b.least, a.most + b.most,
         a.lower_bound or b.lower_bound, a.upper_bound or b.upper_bound, a.pairs,
+        a.best + b.best if a.best and b.best else None,
     )  # fmt: skip
 
 
@@ -134,10 +152,11 @@ def _quotient(a: Measured, b: Measured) -> Measured:
     common = a.rounds.keys() & b.rounds.keys() if a.pairs and b.pairs else set()
     rounds = {number: a.rounds[number] / b.rounds[number] for number in sorted(common)}
     at_least, at_most = a.lower_bound or b.upper_bound, a.upper_bound or b.lower_bound
+    best = a.best / b.best if a.best and b.best else None
     if rounds and not (at_least or at_most):
-        return _of("x", rounds)
+        return replace(_of("x", rounds), best=best)
     low, high = a.least / b.most, a.most / b.least
-    return Measured("x", rounds, a.median / b.median, low, high, at_least, at_most, a.pairs)
+    return Measured("x", rounds, a.median / b.median, low, high, at_least, at_most, a.pairs, best)
 
 
 def _row(run: Run, scenario: str, which: str, quantity: Quantity) -> Row:
@@ -222,7 +241,8 @@ def _served(run: Run, scenario: str, which: str, quantity: Quantity) -> Measured
                 raise NotMeasuredError(f"{row.device}: {emulated}")
             rounds = {i: f[row.figure] for i, f in row.rounds.items() if row.figure in f}
             if rounds:
-                return _of(UNITS[quantity.metric], rounds, lower_bound=row.hosts_full)
+                unit = UNITS[quantity.metric]
+                return _of(unit, rounds, quantity.metric, lower_bound=row.hosts_full)
             raise NotMeasuredError(f"{words(quantity)}: {'; '.join(row.failed[:1])}")
     raise NotMeasuredError(_why(run, scenario, quantity, quantity.metric))
 

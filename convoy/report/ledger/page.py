@@ -75,7 +75,7 @@ def table(evaluations: Sequence[Evaluation], ledger: Ledger) -> Table:
     """Return a line for each claim."""
     out = Table([
         Column("claim", "", "linked to its numbers and figures, where it was tested"), "says",
-        "verdict", Column("why", "", "what decided it: median [interval]"),
+        "verdict", Column("why", "", "what decided it: value [interval]"),
         Column("source", "", "the document's title on hover"),
     ])  # fmt: skip
     for one in evaluations:
@@ -93,7 +93,7 @@ def table(evaluations: Sequence[Evaluation], ledger: Ledger) -> Table:
 def parts(evaluations: Sequence[Evaluation]) -> Table:
     """Return a line for each comparison of claims that were tested."""
     out = Table(
-        ["claim", "compared", "claimed", Column("here", "", "median [interval]"), "verdict",
+        ["claim", "compared", "claimed", Column("here", "", "value [interval]"), "verdict",
          Column("measured", "", "median [least .. most] of the rounds")],
         page_only=True,
     )  # fmt: skip

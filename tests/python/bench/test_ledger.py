@@ -30,7 +30,7 @@ from .results import result as made_up
 
 HOLDS, CONTRADICTED = "holds", "contradicted"
 UNCLEAR, UNTESTED = "not significant here", "not testable here"
-SETUPS = {name: SetupSpec() for name in "abc"}
+SETUPS = {name: SetupSpec() for name in "abcde"}
 TEXT = """\
 documents: {paper: A paper}
 claims:
@@ -122,8 +122,21 @@ CASES = [
     (f"{{order: {{of: [{A}, {B}, {C}]}}}}", EACH, rates(a=TEN, b=NINE, c=(6, 6, 6)), HOLDS),
     (f"{{order: {{of: [{A}, {B}, {C}]}}}}", EACH, rates(a=TEN, b=NINE, c=TEN), CONTRADICTED),
     (f"{{order: {{of: [{A}, {B}]}}}}", EACH, rates(a=TEN), UNTESTED),
-    # One round is far off: the median is 1.25 times as much, but this is not significant.
-    (f"{{order: {{of: [{A}, {B}]}}}}", EACH, rates(a=(10, 7, 10), b=(8, 8, 8)), UNCLEAR),
+    # A round is far off: others took from it. The best one counts, for another confirms it.
+    (f"{{order: {{of: [{A}, {B}]}}}}", EACH, rates(a=(10, 7, 9.9), b=(8, 8, 8)), HOLDS),
+    (f"{{order: {{of: [{B}, {A}]}}}}", EACH, rates(a=(10, 7, 9.9), b=(8, 8, 8)), CONTRADICTED),
+    (f"{{order: {{of: [{A}, {B}]}}}}", EACH, rates(a=(10, 7, 9.4), b=(8, 8, 8)), UNCLEAR),
+    (f"{{order: {{of: [{A}, {B}]}}}}", EACH, rates(a=(10, 7, 9.9), b=(9.2, 5, 9)), UNCLEAR),
+    (f"{{value: {{of: {A}, least: 9}}}}", EACH, rates(a=(10, 7, 9.9)), HOLDS),
+    (f"{{value: {{of: {A}, least: 9.2}}}}", EACH, rates(a=(10, 7, 9.9)), UNCLEAR),
+    (f"{{value: {{of: {{setup: a, per: {B}}}, least: 1.1}}}}", EACH,
+     rates(a=(10, 7, 9.9), b=(8, 4, 8)), HOLDS),
+    (f"{{ratio: {{of: {A}, over: {{setup: b, plus: [{C}]}}, most: 1}}}}", EACH,
+     rates(a=(10, 7, 9.9), b=(8, 4, 8), c=(8, 4, 8)), HOLDS),
+    # A lower bound's best round is one, too.
+    (f"{{order: {{of: [{A}, {B}]}}}}", EACH, rates(a=(-10, -7, -10), b=(8, 8, 8)), HOLDS),
+    (f"{{ratio: {{of: {A}, over: {B}, most: 2}}}}", EACH, rates(a=(-10, -7, -10), b=(8, 8, 8)),
+     UNCLEAR),
     (f"{{ratio: {{of: {A}, over: {B}, least: 1.2, most: 1.3}}}}", EACH, rates(a=TEN, b=NINE),
      HOLDS),
     (f"{{ratio: {{of: {A}, over: {B}, least: 2}}}}", EACH, rates(a=TEN, b=NINE), CONTRADICTED),
@@ -251,6 +264,9 @@ LOST = "{metric: lost, pps: 1.0e+6, setup: %s}"
         (f"{{order: {{of: [{P50 % 'a'}, {P50 % 'b'}]}}}}", HOLDS),
         (f"{{value: {{of: {P50 % 'a'}, least: 1.9, most: 2.1}}}}", HOLDS),  # us
         (f"{{order: {{of: [{P50 % 'b'}, {P50 % 'a'}]}}}}", CONTRADICTED),
+        # Others only add to a delay.
+        (f"{{order: {{of: [{P50 % 'a'}, {P50 % 'd'}]}}}}", HOLDS),
+        (f"{{order: {{of: [{P50 % 'a'}, {P50 % 'e'}]}}}}", UNCLEAR),  # nothing confirms the least
         (f"{{order: {{of: [{LOST % 'a'}, {LOST % 'b'}]}}}}", HOLDS),  # some, and none
         (f"{{order: {{of: [{LOST % 'b'}, {LOST % 'a'}]}}}}", CONTRADICTED),
         (f"{{order: {{of: [{LOST % 'b'}, {LOST % 'c'}]}}}}", UNCLEAR),  # none, and none
@@ -263,6 +279,8 @@ def test_latency_and_loss_are_compared_by_round(tmp_path, predicate, expected):
         ("a", 1e6): ((2000, 2020, 1990), 25),
         ("b", 1e6): ((1000, 1010, 1005), 0),
         ("c", 1e6): ((1000, 1010, 1005), 0),
+        ("d", 1e6): ((1010, 5000, 1000), 0),
+        ("e", 1e6): ((1010, 5000, 900), 0),
     }
     assert verdict(tmp_path, run_of(tmp_path, {}, delays), predicate, EACH).verdict == expected
 
@@ -428,7 +446,7 @@ def test_verdicts_of_two_runs_are_compared(tmp_path, what, one, other, counted, 
     folders = [str(run.folders[0]) for run in runs]
     command = ["bench", "compare", *folders, "--claims", str(path)]
     document = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
-    assert (document["schema"], document["verdicts"]) == ("convoy.bench.compare/4", result)
+    assert (document["schema"], document["verdicts"]) == ("convoy.bench.compare/5", result)
     shown = " ".join(CliRunner().invoke(app, command).stdout.split())
     assert shown.endswith(result["summary"])
 

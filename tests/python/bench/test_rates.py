@@ -113,6 +113,58 @@ def test_a_bound_agrees_with_everything_above_it(tmp_path, one, other, agrees):
     assert not (result["conclusive"] and (one[1] or other[1]))  # a rise over a bound is none
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "change"),
+    [
+        # The second run met neighbours in most of its rounds: medians differ by a third.
+        ([10e6, 9.9e6, 9.8e6], [6e6, 10.1e6, 6.1e6, 9.9e6, 6.5e6], 0.01),
+        ([10e6, 9.9e6, 9.8e6], [8e6, 8.1e6, 7.9e6], -0.19),
+        ([10e6, 9.9e6, 9.8e6], [6e6, 10.1e6, 6.1e6, 9.5e6, 6.5e6], None),  # nothing confirms it
+        ([10e6, 9.9e6, 9.8e6], [10e6], None),
+    ],
+)
+def test_best_rounds_are_compared_where_another_confirms_them(tmp_path, one, other, change):
+    runs = []
+    for name, rates in {"one": one, "other": other}.items():
+        folder = RunFolder(tmp_path / name)
+        folder.create(plan())
+        folder.write_host(Host())
+        for i, rate in enumerate(rates):
+            folder.append(trial(received=rate, repeat=i))
+            folder.append(search(rate, i))
+        runs.append(read([folder.path]))
+    compared = compare(*runs)
+    (point,) = compared["points"]
+    assert (point["best"] and point["best"]["change"]) == (change and pytest.approx(change))
+    assert (point["best"] and point["best"]["agrees"]) == (change and abs(change) < 0.05)
+    assert ("By best rounds" in compared["summary"]) == (change is not None)
+
+
+@pytest.mark.parametrize(
+    ("others_ns", "agrees"),
+    [((9000, 1010, 1040), True), ((9000, 1010, 5000), None), ((2000, 2010, 1990), False)],
+)
+def test_best_latencies_are_compared_where_another_confirms_them(tmp_path, others_ns, agrees):
+    runs = []
+    for name, p50s_ns in {"one": (1000, 4000, 1001), "other": others_ns}.items():
+        folder = RunFolder(tmp_path / name)
+        folder.create(plan())
+        folder.write_host(Host())
+        for i, p50_ns in enumerate(p50s_ns):
+            total = {"offered_pkts": 100, "received_pkts": 100, "received_pps": 1e6,
+                     "latency": latency(p50_ns, 9999, [(p50_ns, 100)])}  # fmt: skip
+            folder.append(
+                Trial(
+                    point=point().model_copy(update={"scenario": "x", "repeat": i}),
+                    purpose="latency", load="1 Mpps", rate_pps=1e6, duration_s=1.0,
+                    verdict="passed", commands=(), result=result(total=total),
+                )
+            )  # fmt: skip
+        runs.append(read([folder.path]))
+    (line,) = compare(*runs)["latencies"]
+    assert (line["load"], line["best"] and line["best"]["agrees"]) == ("1 Mpps", agrees)
+
+
 def test_what_came_out_of_order_is_a_share_of_what_came(tmp_path):
     folder = RunFolder(tmp_path)
     folder.create(plan())
