@@ -118,6 +118,19 @@ static bool read_descriptor(const char *text, int *fd)
 	return true;
 }
 
+static bool complain(const char *path)
+{
+	fprintf(stderr, "convoyd: %s: %s\n", path != NULL ? path : "standard output",
+		strerror(errno));
+	return false;
+}
+
+// The exit code of a command whose only purpose is to print.
+static int printed(void)
+{
+	return (fflush(stdout) == 0 && !ferror(stdout)) || complain(NULL) ? 0 : EXIT_FAILED;
+}
+
 // On one line; takes the reference.
 static void print_json(json_t *json)
 {
@@ -151,7 +164,7 @@ static int parse(int argc, char **argv, struct options *options)
 		switch (option) {
 		case 'f':
 			print_json(cv_nf_describe());
-			return 1 + 0;
+			return 1 + printed();
 		case 'c':
 			options->check = true;
 			break;
@@ -186,7 +199,7 @@ static int parse(int argc, char **argv, struct options *options)
 			break;
 		case 'h':
 			fputs(usage, stdout);
-			return 1 + 0;
+			return 1 + printed();
 		default:
 			fputs("Try 'convoyd --help'.\n", stderr);
 			return 1 + EXIT_BAD_INPUT;
@@ -203,13 +216,6 @@ static int parse(int argc, char **argv, struct options *options)
 		return 1 + EXIT_BAD_INPUT;
 	}
 	return 0;
-}
-
-static bool complain(const char *path)
-{
-	fprintf(stderr, "convoyd: %s: %s\n", path != NULL ? path : "standard output",
-		strerror(errno));
-	return false;
 }
 
 // Before rights are given up. NULL: standard output.
@@ -523,6 +529,7 @@ int main(int argc, char **argv)
 		print_json(json_pack("{s:s, s:o, s:o}", "event", "checked", "flows",
 			cv_node_flows_plan(node), "differences",
 			cv_plan_all_differences(running, plan->json)));
+		rc = printed();
 	}
 	json_decref(running);
 	cv_node_free(node);

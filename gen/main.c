@@ -159,5 +159,7 @@ int main(int argc, char **argv)
 		json_decref(context.self_test);
 	}
 	gen_options_free(&options);
+	if (status == GEN_OK && (fflush(stdout) != 0 || ferror(stdout)))
+		return gen_complain(GEN_FAILED, "standard output: %s", strerror(errno));
 	return status;
 }

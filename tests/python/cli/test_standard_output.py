@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from convoy.host.programs import need
+
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = "from convoy.cli.main import main; main()"
 COMMANDS = (
@@ -33,6 +35,20 @@ def test_a_full_disk_is_one_line(words):
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "convoy: standard output: No space left on device"
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["convoyd --help", "convoyd --functions", "convoy-gen --help", "convoy-gen --version"],
+)
+def test_a_full_disk_is_one_line_of_the_programs_too(command):
+    program, option = command.split()
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [need(program), option], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == f"{program}: standard output: No space left on device\n"
 
 
 @each
