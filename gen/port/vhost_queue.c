@@ -228,6 +228,9 @@ struct gen_wire gen_vhost_queue_begin(struct gen_vhost_queue *queue, uint32_t si
 			.flags = VRING_DESC_F_WRITE,
 		};
 	gen_vring_publish(&queue->rx, (uint16_t)size);
-	return (struct gen_wire){
-		.ops = &vhost_ops, .state = queue, .rx_most = GEN_BURST, .sees_full = true};
+	return (struct gen_wire){.ops = &vhost_ops,
+		.state = queue,
+		.rx_most = GEN_BURST,
+		.tx_half = size / 2,
+		.sees_full = true};
 }

@@ -64,6 +64,7 @@ struct gen_wire {
 	const struct gen_wire_ops *ops;
 	void *state;
 	uint32_t rx_most; // frames, at most GEN_BURST
+	uint32_t tx_half; // half of the send queue's places; 0: tx_room knows of fewer
 	bool sees_full; // counts the next; otherwise nobody knows
 	uint64_t rx_full; // polls that found the receive queue more than three quarters full
 	// Peer-made nonsense: an index, length or address out of bounds. Never followed.

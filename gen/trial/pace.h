@@ -6,6 +6,8 @@
 #ifndef GEN_TRIAL_PACE_H
 #define GEN_TRIAL_PACE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "packet/compiler.h"
@@ -74,6 +76,39 @@ static inline void gen_pace_advance(struct gen_pace *pace)
 			pace->on_end += pace->period;
 		}
 	}
+}
+
+// Whether packets are due one by one, at equal distances without end.
+static inline bool gen_pace_is_even(const struct gen_pace *pace)
+{
+	return pace->gaps == NULL && pace->burst == 1 && pace->on_end == UINT64_MAX;
+}
+
+static inline void gen_pace_skip(struct gen_pace *pace, uint64_t packets)
+{
+	if (CV_LIKELY(gen_pace_is_even(pace))) {
+		pace->at += packets * pace->step;
+		return;
+	}
+	while (packets-- > 0)
+		gen_pace_advance(pace);
+}
+
+// Passes by all packets that are due at `now` ticks and before `end`. Returns how many.
+static inline uint64_t gen_pace_pass(struct gen_pace *pace, uint64_t now, uint64_t end)
+{
+	const uint64_t before = (now < end ? now + 1 : end) << 16;
+	uint64_t packets = 0;
+
+	if (CV_LIKELY(gen_pace_is_even(pace))) {
+		if (pace->at < before)
+			packets = (before - pace->at + pace->step - 1) / pace->step;
+		pace->at += packets * pace->step;
+		return packets;
+	}
+	for (; pace->at < before; packets++)
+		gen_pace_advance(pace);
+	return packets;
 }
 
 #endif

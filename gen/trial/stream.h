@@ -46,12 +46,16 @@ struct gen_stream {
 // When the next frame is due: a convoy when the last of its packets is.
 static inline uint64_t gen_stream_next_due(struct gen_stream *stream)
 {
+	uint32_t before;
+
 	if (stream->pool.convoys == NULL)
 		return gen_pace_due(&stream->pace);
+	before = stream->pool.convoys[stream->next_frame].packets - 1;
+	if (CV_LIKELY(gen_pace_is_even(&stream->pace)))
+		return (stream->pace.at + before * stream->pace.step) >> 16;
 	if (!stream->is_ahead) {
 		stream->ahead = stream->pace;
-		for (uint32_t k = 1; k < stream->pool.convoys[stream->next_frame].packets; k++)
-			gen_pace_advance(&stream->ahead);
+		gen_pace_skip(&stream->ahead, before);
 		stream->is_ahead = true;
 	}
 	return gen_pace_due(&stream->ahead);
@@ -65,17 +69,15 @@ static inline void gen_stream_advance(struct gen_stream *stream)
 	stream->next_frame = stream->next_frame + 1 == frames ? 0 : stream->next_frame + 1;
 }
 
-// Ends its part of an iteration; next_due was asked before. Returns of how many packets.
+// The next frame is sent, or was not to be. Returns of how many packets.
 static inline uint32_t gen_stream_pass(struct gen_stream *stream)
 {
-	if (stream->pool.convoys == NULL) {
-		gen_pace_advance(&stream->pace);
-		return 1;
-	}
-	stream->pace = stream->ahead;
-	gen_pace_advance(&stream->pace);
+	const uint32_t packets =
+		stream->pool.convoys == NULL ? 1 : stream->pool.convoys[stream->next_frame].packets;
+
+	gen_pace_skip(&stream->pace, packets);
 	stream->is_ahead = false;
-	return stream->pool.convoys[stream->next_frame].packets;
+	return packets;
 }
 
 // The streams of a specification over ports that are attached, for a clock. 0, or a negative errno

@@ -85,6 +85,33 @@ static void replays_gaps_round_and_round(void **state)
 	}
 }
 
+static void many_at_once_are_as_one_by_one(void **state)
+{
+	static const uint64_t gaps[] = {10 << 16, 0, 5 << 16};
+	const struct gen_pace paces[] = {
+		gen_pace_rate(HZ, 3e8, 1, 0, 0),
+		gen_pace_rate(HZ, 1e6, 3, 0, 0),
+		gen_pace_rate(HZ, 1e6, 1, 2000, 2000),
+		gen_pace_gaps(gaps, 3),
+	};
+
+	for (size_t i = 0; i < sizeof(paces) / sizeof(paces[0]); i++) {
+		struct gen_pace one = paces[i], passed = paces[i], skipped = paces[i];
+
+		for (uint64_t now = 0; now < 20000; now += 1 + now / 7) {
+			uint64_t count = 0;
+
+			for (; gen_pace_due(&one) <= now && gen_pace_due(&one) < 15000; count++)
+				gen_pace_advance(&one);
+			assert_int_equal(gen_pace_pass(&passed, now, 15000), count);
+			gen_pace_skip(&skipped, count);
+			assert_memory_equal(&passed, &one, sizeof(one));
+			assert_memory_equal(&skipped, &one, sizeof(one));
+		}
+		assert_true(gen_pace_due(&one) >= 15000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +119,7 @@ int main(void)
 		cmocka_unit_test(a_second_holds_as_many_as_the_rate_says),
 		cmocka_unit_test(on_off_keeps_its_average),
 		cmocka_unit_test(replays_gaps_round_and_round),
+		cmocka_unit_test(many_at_once_are_as_one_by_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

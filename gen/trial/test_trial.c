@@ -435,6 +435,55 @@ static void a_full_queue_may_refuse_instead(void **state)
 	demolish(world);
 }
 
+static unsigned rooms;
+
+static uint32_t room_but_for_once(struct gen_wire *wire, uint32_t wanted)
+{
+	return ++rooms == 2000 ? 1 : wanted;
+}
+
+static uint32_t send_slowly(struct gen_wire *wire, const struct gen_tx *burst)
+{
+	const uint64_t begin = gen_ticks();
+
+	while (gen_ticks() - begin < 10000)
+		;
+	return burst->count;
+}
+
+static void what_the_tester_is_too_slow_for_is_not_refused(void **state)
+{
+	static const struct {
+		const char *what;
+		uint32_t half;
+		uint64_t least, most; // refused, of tens of thousands that are late
+	} rows[] = {
+		{"the device keeps up", small.ring / 2, 0, 1000},
+		{"nobody knows", 0, 2000, UINT64_MAX},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world *world = build(NULL, small.ring);
+		struct gen_wire *wire = &world->ports[0].wires[0];
+		struct gen_wire_ops ops = *wire->ops;
+
+		print_message("%s\n", rows[i].what);
+		rooms = 0;
+		ops.tx_room = room_but_for_once;
+		ops.tx = send_slowly;
+		wire->ops = &ops;
+		wire->tx_half = rows[i].half;
+		json_t *result =
+			try(world, "{\"rate_pps\": 25000000, \"duration_s\": 0.05, \"on_full\": "
+				   "\"drop\", \"tolerance\": 1, \"drain_s\": 0.01}");
+		assert_true(count(result, "late_max_ns") > 1000000);
+		assert_true(count(result, "refused_pkts") >= rows[i].least);
+		assert_true(count(result, "refused_pkts") <= rows[i].most);
+		json_decref(result);
+		demolish(world);
+	}
+}
+
 // A device that claims what cannot be: nothing is followed, the trial failed.
 static void nonsense_in_the_used_ring_is_caught(void **state)
 {
@@ -639,6 +688,7 @@ int main(void)
 		cmocka_unit_test(what_comes_out_of_the_wrong_port_is_misrouted),
 		cmocka_unit_test(a_rate_that_is_not_reached_is_no_result),
 		cmocka_unit_test(a_full_queue_may_refuse_instead),
+		cmocka_unit_test(what_the_tester_is_too_slow_for_is_not_refused),
 		cmocka_unit_test(nonsense_in_the_used_ring_is_caught),
 		cmocka_unit_test(a_full_receive_queue_is_seen),
 		cmocka_unit_test(rates_are_over_the_whole_duration),
