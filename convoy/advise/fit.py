@@ -173,22 +173,37 @@ class Fit:
     def predict(self, chain: Chain, size: int) -> Prediction | Missing:
         """Return what a packet of a chain costs at a frame size, or why that is not known."""
         block = self._block(chain)
-        near = block.near(size)
-        if not near:
+        below = [one for one in block.systems if one <= size][::-1]
+        above = [one for one in block.systems if one >= size]
+        if not below or not above:
             there = ", ".join(map(str, block.systems)) or "nothing"
             how = "in convoys" if chain.form == CONVOYS else "one by one"
             return Missing(f"{size} B {how}: measured at {there}")
-        both = [self._at(chain, one, block) for one in near]
-        for one in both:
-            if isinstance(one, Missing):
-                return one
-        known = [one for one in both if isinstance(one, Prediction)]
-        if len(known) == 1:
-            return known[0]
-        low, high = (system.size for system in near)
-        weight = (size - low) / (high - low)
-        between = mixed([(known[0], 1 - weight), (known[1], weight)])
-        return replace(between, error=max(one.error for one in known))
+        low = self._nearest(chain, below, block)
+        high = self._nearest(chain, above, block)
+        if isinstance(low, Missing):
+            return low
+        if isinstance(high, Missing):
+            return high
+        if low.sizes == high.sizes:
+            return low
+        weight = (size - low.sizes[0]) / (high.sizes[0] - low.sizes[0])
+        between = mixed([(low, 1 - weight), (high, weight)])
+        return replace(between, error=max(low.error, high.error))
+
+    def _nearest(self, chain: Chain, sizes: Sequence[int], block: "_Block") -> Prediction | Missing:
+        """Return a prediction at the first size at which all that it needs was measured.
+
+        Where there is none: what the first one lacks.
+        """
+        missing = None
+        for size in sizes:
+            result = self._at(chain, block.systems[size], block)
+            if isinstance(result, Prediction):
+                return result
+            missing = missing or result
+        assert missing is not None  # there are sizes
+        return missing
 
     def _at(self, chain: Chain, system: _System, block: "_Block") -> Prediction | Missing:
         costs, beyond = with_levels(unknowns(chain), system.levels)

@@ -112,6 +112,14 @@ def test_chains_that_were_not_measured_cost_what_their_parts_cost(chain, size):
     assert len(result.sizes) == (2 if size == 500 else 1)
 
 
+@pytest.mark.parametrize("chain", UNSEEN, ids=str)
+def test_rows_of_another_size_that_lack_parts_take_nothing_away(chain):
+    others = rows([ONE_BY_ONE[0], TOGETHER[0]], sizes=[500])
+    result = Fit([*rows([*ONE_BY_ONE, *TOGETHER]), *others]).predict(chain, 500)
+    assert result.cycles == pytest.approx(true_cycles(chain, 500), rel=1e-6)
+    assert result.sizes == (64, 1400)
+
+
 @pytest.mark.parametrize("chain", UNSEEN[:6], ids=str)
 def test_the_interval_holds_as_often_as_it_says(chain):
     held = 0
