@@ -27,7 +27,8 @@ def _plain(text: str) -> str:
     return _TAG.sub("&lt;", text)
 
 
-def _table_lines(table: Table) -> str:
+def table_lines(table: Table) -> str:
+    """Return a table as Markdown."""
     heads = [f"{head.name} {head.unit}".strip() for head in table.columns]
     lines = [heads, ["---"] * len(heads)]
     lines += [[cell.written for cell in row] for row in table.rows]
@@ -47,7 +48,7 @@ def markdown(document: Document) -> str:
         elif isinstance(block, Code):
             parts.append(f"~~~~\n{block.text}\n~~~~")
         elif isinstance(block, Table):
-            parts += [_plain(block.title), _table_lines(block), *map(_plain, block.notes)]
+            parts += [_plain(block.title), table_lines(block), *map(_plain, block.notes)]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 

@@ -48,11 +48,28 @@ def test_the_table_is_that_of_the_results(result):
     assert [line for line in lines if line in rows] == rows, "\n".join(rows)
 
 
-def test_the_choices_are_those_of_the_results(result):
+def words() -> str:
+    return " ".join(PAGE.read_text("utf-8").split())
+
+
+def choices(result: Check) -> str:
     best = sum(one.advised is one.best for one in result.choices)
-    text = " ".join(PAGE.read_text("utf-8").split())
-    assert (
+    return (
         f"In {best} of {len(result.choices)} choices the advised way was the best of those that "
         f"were measured; in {len(result.beaten)} another one was better beyond noise."
-    ) in text
+    )
+
+
+def test_the_choices_are_those_of_the_results(result):
+    assert choices(result) in words()
     assert result.holds
+
+
+def test_the_reference_run_says_what_the_page_says():
+    again = check(read([ROOT / "docs/measurements/reference.tar.xz"]).rows)
+    worst = max(abs(one.error) for one in again.compared)
+    inside = sum(one.inside for one in again.compared)
+    errors = f"median error {again.median_error:.1%}, at most {worst:.1%};".replace("%", " %")
+    rows = f"{inside} of {len(again.compared)} rows are inside their intervals."
+    assert f"docs/measurements/reference.tar.xz`: {errors} {rows} {choices(again)}" in words()
+    assert again.holds
