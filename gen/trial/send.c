@@ -149,7 +149,7 @@ uint32_t gen_loop_send(struct gen_loop *loop, struct gen_stream *stream, uint64_
 			refuse_due(stream);
 	} else if (room == 0) {
 		stream->full_events++;
-	} else if (drops && stream->backlog > 0 && keeps_up(stream->wire)) {
+	} else if (drops && gen_stream_next_due(stream) <= now && keeps_up(stream->wire)) {
 		stream->debt = stream->backlog;
 	}
 	return n;
