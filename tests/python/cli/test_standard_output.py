@@ -39,13 +39,22 @@ def test_a_full_disk_is_one_line(words):
 
 @pytest.mark.parametrize(
     "command",
-    ["convoyd --help", "convoyd --functions", "convoy-gen --help", "convoy-gen --version"],
+    [
+        "convoyd --help",
+        "convoyd --functions",
+        "convoyd --check PLAN",
+        "convoy-gen --help",
+        "convoy-gen --version",
+    ],
 )
-def test_a_full_disk_is_one_line_of_the_programs_too(command):
-    program, option = command.split()
+def test_a_full_disk_is_one_line_of_the_programs_too(command, tmp_path):
+    plan = tmp_path / "plan.json"
+    if "PLAN" in command:
+        plan.write_text(convoy(["check", "examples/nat64.yaml", "--plan"], "").stdout, "utf-8")
+    program, *options = command.replace("PLAN", str(plan)).split()
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [need(program), option], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [need(program), *options], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert done.returncode == 1
     assert done.stderr == f"{program}: standard output: No space left on device\n"
