@@ -97,8 +97,9 @@ static CV_INLINE void copy_each(struct cv_memif_ring *ring, const struct cv_memi
 	for (uint16_t i = 0; i < n; i++) {
 		const uint32_t len = slots[i].len;
 
-		if (CV_LIKELY(i + 1 < n))
-			cv_vring_prefetch_rest(slots[i + 1].data, slots[i + 1].len, false);
+		if (CV_LIKELY(i + CV_VRING_AHEAD < n))
+			cv_vring_prefetch_rest(slots[i + CV_VRING_AHEAD].data,
+				slots[i + CV_VRING_AHEAD].len, false);
 		if (CV_UNLIKELY(len > room)) {
 			cv_count(&ring->counters.too_long, 1);
 			continue;
@@ -128,8 +129,9 @@ static CV_INLINE uint16_t copy_coalesced(struct cv_memif_ring *ring,
 	for (i = 0; i < n; i++) {
 		const uint32_t len = slots[i].len;
 
-		if (CV_LIKELY(i + 1 < n))
-			cv_vring_prefetch_rest(slots[i + 1].data, slots[i + 1].len, false);
+		if (CV_LIKELY(i + CV_VRING_AHEAD < n))
+			cv_vring_prefetch_rest(slots[i + CV_VRING_AHEAD].data,
+				slots[i + CV_VRING_AHEAD].len, false);
 		if (CV_UNLIKELY(end + CV_CONVOY_PREFIX_LEN + len > limit ||
 				packets == CV_CONVOY_PACKETS_MAX)) {
 			bool too_long;

@@ -29,6 +29,10 @@ static CV_INLINE void cv_vring_copy(uint8_t *to, const uint8_t *from, uint32_t b
 	memcpy(to + bytes - 32, from + bytes - 32, 32);
 }
 
+// Packets ahead whose lines are asked for where packets are read. Where they are written one is
+// enough: the lines of a second cost more than they save.
+#define CV_VRING_AHEAD 3
+
 // Asks for the lines of a packet but its first, which cv_vring_fetch() has asked for. They are the
 // guest's: without that, no more of them come at once than stores or loads are under way. The guest
 // may say any length: of a very long packet the first lines will do.

@@ -77,9 +77,9 @@ static CV_INLINE uint16_t copy_each(struct cv_vring *vring, const struct cv_vrin
 	for (uint16_t i = 0; i < *examined; i++) {
 		const uint32_t len = slots[i].len - header;
 
-		if (CV_LIKELY(i + 1 < *examined))
-			cv_vring_prefetch_rest(
-				slots[i + 1].data + header, slots[i + 1].len - header, false);
+		if (CV_LIKELY(i + CV_VRING_AHEAD < *examined))
+			cv_vring_prefetch_rest(slots[i + CV_VRING_AHEAD].data + header,
+				slots[i + CV_VRING_AHEAD].len - header, false);
 		if (CV_UNLIKELY(len > room)) {
 			cv_count(&vring->counters.too_long, 1);
 			continue;
@@ -110,9 +110,9 @@ static CV_INLINE uint16_t copy_coalesced(struct cv_vring *vring, const struct cv
 	for (i = 0; i < *examined; i++) {
 		const uint32_t len = slots[i].len - header;
 
-		if (CV_LIKELY(i + 1 < *examined))
-			cv_vring_prefetch_rest(
-				slots[i + 1].data + header, slots[i + 1].len - header, false);
+		if (CV_LIKELY(i + CV_VRING_AHEAD < *examined))
+			cv_vring_prefetch_rest(slots[i + CV_VRING_AHEAD].data + header,
+				slots[i + CV_VRING_AHEAD].len - header, false);
 		// Numbers: 4 GiB behind an address is no overflow, but behind a pointer's object.
 		if (CV_UNLIKELY((uintptr_t)end + len + CV_CONVOY_PREFIX_LEN > (uintptr_t)limit ||
 				packets == CV_CONVOY_PACKETS_MAX)) {
