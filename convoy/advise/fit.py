@@ -81,6 +81,8 @@ class _System:
 
     def __init__(self, size: int, rows: Sequence[Measured]) -> None:
         self.size, self.rows = size, tuple(rows)
+        many = [row.chain.packets for row in rows]
+        self.packets = min(many), max(many)  # in a convoy
         costs = [unknowns(row.chain) for row in rows]
         self.levels = levels_of(costs)
         # A number that is not known stands for the most that was measured.
@@ -157,18 +159,10 @@ class Fit:
             if block.rows
         ]
 
-    def packets(self, size: int, chain: Chain) -> tuple[float, float] | None:
-        """Return the fewest and most packets that were measured in a convoy; None: none."""
-        near = [system.rows for system in self._block(chain).near(size)]
-        if not near:
-            return None
-        many = [[row.chain.packets for row in some] for some in near]
-        return max(min(one) for one in many), min(max(one) for one in many)
-
     def most_packets(self, size: int) -> int:
         """Return the most packets that were measured in a convoy at a size; 1: no convoys."""
         near = self._blocks[True].near(size)
-        return int(min((max(row.chain.packets for row in one.rows) for one in near), default=1))
+        return int(min((one.packets[1] for one in near), default=1))
 
     def predict(self, chain: Chain, size: int) -> Prediction | Missing:
         """Return what a packet of a chain costs at a frame size, or why that is not known."""
@@ -206,6 +200,10 @@ class Fit:
         return missing
 
     def _at(self, chain: Chain, system: _System, block: "_Block") -> Prediction | Missing:
+        few, many = system.packets
+        if chain.form == CONVOYS and not few <= chain.packets <= many:
+            there = f"measured from {few:g} to {many:g}"
+            return Missing(f"convoys of {round(chain.packets, 1):g} at {system.size} B: {there}")
         costs, beyond = with_levels(unknowns(chain), system.levels)
         if beyond:
             return Missing("; ".join(beyond))

@@ -65,15 +65,6 @@ def full(fit: Fit, size: int) -> int:
     return min(fits(size), fit.most_packets(size))
 
 
-def _predicted(model: Model, chain: Chain, size: int) -> Prediction | Missing:
-    if chain.form == CONVOYS:
-        many = model.fit.packets(size, chain)
-        if many is None or not many[0] <= chain.packets <= many[1]:
-            there = f"measured from {many[0]:g} to {many[1]:g}" if many else "none were measured"
-            return Missing(f"convoys of {chain.packets:.3g} at {size} B: {there}")
-    return model.fit.predict(chain, size)
-
-
 def _filling(
     model: Model, chain: Chain, size: int, come: Frames, load_pps: float, hops: int, wait_s: float,
     busy_before: float | None,
@@ -89,7 +80,7 @@ def _filling(
     for form, packets in ((PLAIN, 1.0), (AGGREGATED, 1.0), (CONVOYS, come.convoy)):
         if form == CONVOYS and packets == 1:
             continue
-        cost = _predicted(model, replace(chain, form=form, packets=packets), size)
+        cost = model.fit.predict(replace(chain, form=form, packets=packets), size)
         if isinstance(cost, Missing):
             return cost
         costs.append(cost)
@@ -130,7 +121,7 @@ def loaded(
                 here = replace(chain, form=CONVOYS, packets=come.mean)
             result, come = both
         else:
-            result = _predicted(model, chain, size)
+            result = model.fit.predict(chain, size)
             if isinstance(result, Missing):
                 return result
         rate = model.rate_pps(chain, result.cycles)

@@ -4,6 +4,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -118,6 +119,15 @@ def test_rows_of_another_size_that_lack_parts_take_nothing_away(chain):
     result = Fit([*rows([*ONE_BY_ONE, *TOGETHER]), *others]).predict(chain, 500)
     assert result.cycles == pytest.approx(true_cycles(chain, 500), rel=1e-6)
     assert result.sizes == (64, 1400)
+
+
+def test_convoys_are_predicted_from_sizes_that_had_as_many_packets():
+    few = rows([one for one in TOGETHER if one.packets < 3], sizes=[500])
+    fit = Fit([*rows(TOGETHER), *few])
+    chain = next(one for one in TOGETHER if one.packets > 3)
+    assert fit.predict(chain, 500).sizes == (64, 1400)
+    missing = fit.predict(replace(chain, packets=1000), 500)
+    assert "convoys of 1000 at 500 B: measured from" in missing.why
 
 
 @pytest.mark.parametrize("chain", UNSEEN[:6], ids=str)
