@@ -16,6 +16,7 @@ from convoy.report.row import Row
 from convoy.report.run_data import Run
 
 NAMED_MAX = 6  # in one sentence
+SHARED = "share a core"  # in notes of convoy/dut/switch_vnf.py
 
 
 def mpps(row: Row) -> str:
@@ -284,6 +285,17 @@ def _ports(rows: Sequence[Row]) -> list[str]:
     return [text] if len(kinds) > 1 else []
 
 
+def _sharing(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield how the parts of a device divide one core: rates depend on it."""
+    how: dict[str, dict[str, None]] = {}
+    for row in (row for row in rows if row.role == "device"):
+        for note in row.notes:
+            if SHARED in note:
+                how.setdefault(note, {})[row.name] = None
+    for note, names in how.items():
+        yield f"{', '.join(names)}: {note}."
+
+
 def _failures(run: Run, scenario: str) -> list[str]:
     lines, mine = [], run.of(scenario)
     for name in dict.fromkeys(row.name for row in mine):
@@ -299,7 +311,8 @@ def of_scenario(run: Run, scenario: str) -> list[str]:
     lines += [*_reordered(run, scenario), *changes.sentences(run, scenario)]
     lines += [*_bare(run, scenario), *_in_convoys(run, scenario), *_noise(run, scenario)]
     lines += sentences(run.served(scenario))
-    return lines + _ports(run.of(scenario)) + _failures(run, scenario)
+    lines += [*_ports(run.of(scenario)), *_sharing(run.of(scenario))]
+    return lines + _failures(run, scenario)
 
 
 def _opening(run: Run) -> Iterator[str]:

@@ -306,7 +306,7 @@ def saturation(run: Run, scenario: str) -> Table:
     )  # fmt: skip
     plains = {id(row): plain for row, plain in pairs(run, scenario)}
     for row in (row for row in run.of(scenario) if row.saturation_pps):
-        line: list[Value] = [row.setup, row.name, row.size]
+        line: list[Value] = [row.setup, Cell(row.name, row.name, "; ".join(row.notes)), row.size]
         for rounds, unit, digits in (
             (row.saturation_pps, 1e6, 2),
             (row.per_cpu_s, 1e6, 2),

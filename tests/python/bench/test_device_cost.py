@@ -8,6 +8,7 @@ from convoy.dut.base import Cost as Counted
 from convoy.dut.dummy import Dummy, RunningDummy
 from convoy.report.document import MISSING
 from convoy.report.figures import cpu_by_size, figures
+from convoy.report.findings import of_scenario
 from convoy.report.html import html
 from convoy.report.papers import beside
 from convoy.report.run_data import read
@@ -54,7 +55,9 @@ class Composed(Dummy):
     name = "composed"
 
     def start(self, setup):
-        return Two(self.curve, setup)
+        two = Two(self.curve, setup)
+        two.notes = ("switch and VNFs share a core: by turns",)
+        return two
 
 
 def test_each_side_is_in_results_report_and_tables(tmp_path):
@@ -73,6 +76,9 @@ def test_each_side_is_in_results_report_and_tables(tmp_path):
     assert "Each side" in page
     rows = Database([tmp_path]).query("SELECT DISTINCT part FROM parts ORDER BY 1").rows
     assert rows == (("VNF 1",), ("switch",))
+    (scenario,) = read([tmp_path]).scenarios
+    said = [text for text in of_scenario(read([tmp_path]), scenario) if "share" in text]
+    assert said == ["composed: switch and VNFs share a core: by turns."]
 
 
 def test_busy_cycles_stand_beside_cpu_time_by_frame_size(tmp_path):
