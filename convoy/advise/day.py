@@ -13,6 +13,7 @@ from pathlib import Path
 
 from convoy.advise.fit import Missing
 from convoy.advise.predict import Planned, plan
+from convoy.advise.sleep import Sleep
 from convoy.base.problem import shown
 from convoy.base.yaml_text import read
 from convoy.errors import InputError
@@ -20,7 +21,7 @@ from convoy.errors import InputError
 DAY_MIN = 24 * 60
 MPPS_MAX = 1e6
 BYTES_MAX = 1 << 20
-IDLE_SHARE = 0.05  # of its core, that a worker with `idle: sleep` takes without packets
+NOT_MEASURED = Sleep()
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
 _EXAMPLE = "write a time and Mpps on each line, as 06:30,2.5"
 
@@ -46,6 +47,7 @@ class Step:
     period: Period
     cores: int
     load: float  # share of what these cores carry
+    asleep: float  # share of these cores' time that workers with `idle: sleep` take
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Day:
 
     way: Planned
     steps: tuple[Step, ...]
+    sleeps: bool  # whether what workers take that sleep was measured; else it is the least
 
     @property
     def most(self) -> int:
@@ -78,10 +81,8 @@ class Day:
 
     @property
     def sleeping_hours(self) -> float:
-        """Return the least core-hours of workers that sleep: what packets need, or being idle."""
-        return sum(
-            step.cores * max(step.load, IDLE_SHARE) * step.period.hours for step in self.steps
-        )
+        """Return the core-hours of workers that sleep without packets."""
+        return sum(step.cores * step.asleep * step.period.hours for step in self.steps)
 
 
 def _line(path: Path, number: int, value: str, what: str) -> InputError:
@@ -159,28 +160,33 @@ def read_day(path: Path) -> tuple[Period, ...]:
     return _yaml(path) if path.suffix in (".yaml", ".yml") else _csv(path)
 
 
-def _day(way: Planned, periods: Iterable[Period], most_hours: float) -> Day | None:
+def _day(way: Planned, periods: Iterable[Period], most_hours: float, sleep: Sleep) -> Day | None:
     """Return a way over a day, in each period with what its load makes of it.
 
     None: of one of them that is not known, or all take more core-hours than most_hours.
     """
     steps: list[Step] = []
-    known: dict[float, tuple[int, float]] = {}  # by rate: cores and load
+    known: dict[float, tuple[int, float, float]] = {}  # by rate
     hours = 0.0
     for period in periods:
         if period.rate_pps not in known:
             one = plan(way.model, way.way, way.size, period.rate_pps)
             if isinstance(one, Missing):
                 return None
-            known[period.rate_pps] = one.cores, one.narrowest.busy
+            # Each of a way's servers gets all packets, divided over its cores.
+            each_pps = period.rate_pps * len(one.nodes) / one.cores
+            load = one.narrowest.busy
+            known[period.rate_pps] = one.cores, load, sleep.share(each_pps, load)
         steps.append(Step(period, *known[period.rate_pps]))
         hours += steps[-1].cores * period.hours
         if hours > most_hours:
             return None
-    return Day(way, tuple(steps))
+    return Day(way, tuple(steps), sleep.measured)
 
 
-def over(ways: Iterable[Planned], periods: Iterable[Period]) -> Day | None:
+def over(
+    ways: Iterable[Planned], periods: Iterable[Period], sleep: Sleep = NOT_MEASURED
+) -> Day | None:
     """Return which of the ways takes the fewest core-hours; None: of none all is known."""
     some = tuple(periods)
     best: Day | None = None
@@ -189,7 +195,7 @@ def over(ways: Iterable[Planned], periods: Iterable[Period]) -> Day | None:
         return day.core_hours, day.way.servers, day.way.narrowest.busy
 
     for way in ways:
-        day = _day(way, some, best.core_hours if best else math.inf)
+        day = _day(way, some, best.core_hours if best else math.inf, sleep)
         if day is not None and (best is None or order(day) < order(best)):
             best = day
     return best

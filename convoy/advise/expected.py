@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from convoy.advise.choose import HEADROOM
-from convoy.advise.day import IDLE_SHARE, Day
+from convoy.advise.day import Day
 from convoy.advise.fit import Basis
 from convoy.advise.predict import Planned
 from convoy.advise.servers import Node
@@ -175,8 +175,20 @@ def day_lines(day: Day) -> list[str]:
         f"{all_day:.1f} core-hours",
         f"    as many as each period needs: {few:.1f} core-hours, {1 - few / all_day:.0%} less; "
         f"{day.changes} changes a day",
-        f"    these with `idle: sleep`: {day.sleeping_hours:.1f} core-hours or more: a worker "
-        f"without packets takes {IDLE_SHARE:.0%}, one with few more than its load",
+        *_sleeping(day),
+    ]
+
+
+def _sleeping(day: Day) -> list[str]:
+    """Return what workers take that sleep without packets: of our node only."""
+    if day.way.model.kind.device != "convoy":
+        return []
+    text = f"    these with `idle: sleep`: {day.sleeping_hours:.1f} core-hours"
+    if day.sleeps:
+        return [f"{text}, as such a worker was measured: few packets a second keep it awake"]
+    return [
+        f"{text} or more, by far: few packets a second keep a worker awake; by how much says "
+        "`convoy bench run elastic`, given to --results as well"
     ]
 
 
@@ -196,7 +208,8 @@ def day_document(day: Day) -> dict[str, Any]:
         ],
         "peak_core_hours": round(day.peak_hours, 3),
         "core_hours": round(day.core_hours, 3),
-        "sleeping_core_hours_min": round(day.sleeping_hours, 3),
+        "sleeping_core_hours": round(day.sleeping_hours, 3),
+        "sleeping_measured": day.sleeps,
         "changes": day.changes,
         "cores_measured": day.most <= len(day.way.nodes),
     }

@@ -19,6 +19,7 @@ from convoy.advise.day import Day, over, read_day
 from convoy.advise.model import left_out, models
 from convoy.advise.parts import Part
 from convoy.advise.predict import Planned, plans
+from convoy.advise.sleep import sleep_of
 from convoy.advise.traffic import Traffic, parse, parse_size
 from convoy.advise.words import age_days, closing, lines
 from convoy.base.clock import now
@@ -64,7 +65,7 @@ class Advised(Result):
         """See Result."""
         ages = zip(self.run.folders, age_days(self.run, self.when), strict=True)
         return {
-            "schema": "convoy.advice/4",
+            "schema": "convoy.advice/5",
             "chains": [
                 {
                     **asdict(one.measured),
@@ -254,16 +255,15 @@ def command(
     run = read(results)
     loaded = load(chain, this_machine())
     descriptor = loaded.descriptor
-    fitted = models(run.rows)
+    fitted, sleep = models(run.rows), sleep_of(run.rows)
     result = []
     for name in descriptor.chains:
         parts = chain_parts(name, descriptor, loaded.base)
         types = tuple(part.function for part in parts)
         ways, refused = plans(fitted, parts, wanted, descriptor.flows.max)
         measured = advise(name, types, wanted, run.rows)
-        result.append(
-            ChainAdvice(measured, ways, refused, over(ways, periods) if day and ways else None)
-        )
+        over_day = over(ways, periods, sleep) if day and ways else None
+        result.append(ChainAdvice(measured, ways, refused, over_day))
     advised = Advised(chain, tuple(result), run, now())
     if advised.exit_code:
         without = ", ".join(one.measured.chain for one in result if one.empty)

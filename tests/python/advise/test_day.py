@@ -2,6 +2,8 @@
 # Copyright 2026 The Convoy authors
 """Cores over a day: profiles that are read and refused, and sums that are known."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from advise.test_check import MODEL, TSC_HZ, WEB, convoy
@@ -10,6 +12,7 @@ from convoy.advise import expected
 from convoy.advise.day import over, read_day
 from convoy.advise.parts import Chain
 from convoy.advise.predict import plans
+from convoy.advise.sleep import Sleep, sleep_of
 from convoy.advise.traffic import Traffic, parse_size
 from convoy.errors import InputError
 
@@ -73,11 +76,52 @@ def test_cores_follow_the_load(tmp_path):
     assert day.peak_hours == pytest.approx(72)
     assert day.changes == 3  # midnight, too
     asleep = 6.5 * 0.05 + 20e6 / each * 5.5 + 50e6 / each * 12
-    assert day.sleeping_hours == pytest.approx(asleep)
+    assert day.sleeping_hours == pytest.approx(asleep)  # the least
+    assert "or more, by far" in "\n".join(expected.day_lines(day))
     text = "\n".join(expected.day_lines(day))
     assert "at least 3 cores, 72.0 core-hours" in text
     assert "53.5 core-hours, 26% less; 3 changes a day" in text
     assert expected.day_document(day)["cores_measured"] is False
+
+
+def test_workers_that_sleep_take_what_was_measured(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("00:00,0\n06:00,0.001\n12:00,0.1\n18:00,20\n")
+    sleep = Sleep(((1e3, 0.3), (1e4, 0.8), (1e6, 0.9)))
+    ways, _ = plans([MODEL], WEB, Traffic(20e6, "64"), None)
+    day = over(ways, read_day(path), sleep)
+    peak = day.steps[-1]
+    assert [step.asleep for step in day.steps] == pytest.approx([0.05, 0.3, 0.85, 0.9])
+    assert peak.load < 0.9  # of one that polls; 10 Mpps each are beyond what was measured
+    assert day.sleeping_hours == pytest.approx(6 * (0.05 + 0.3 + 0.85 + 0.9 * peak.cores))
+    assert "as such a worker was measured" in "\n".join(expected.day_lines(day))
+    assert expected.day_document(day)["sleeping_measured"] is True
+
+
+@pytest.mark.parametrize(
+    ("rate_pps", "load", "share"),
+    [(0, 0, 0.05), (500, 0, 0.175), (1e3, 0, 0.3), (1e3, 0.4, 0.4), (1e9, 0, 0.9)],
+)
+def test_a_share_lies_between_what_was_measured(rate_pps, load, share):
+    assert Sleep(((1e3, 0.3), (1e4, 0.9))).share(rate_pps, load) == pytest.approx(share)
+
+
+def row(setup_options, cost_us, device="convoy", cores=1):
+    delays = [SimpleNamespace(rate_pps=rate, cpu_us_per_packet=us) for rate, us in cost_us.items()]
+    under = SimpleNamespace(options=tuple(setup_options.items()), cores=cores)
+    return SimpleNamespace(device=device, contends=True, conditions=under, delays=delays)
+
+
+def test_only_one_worker_that_sleeps_says_what_it_takes():
+    asleep = {"idle": "sleep"}
+    rows = [
+        row(asleep, {1e4: 80, 1e3: 200, 1e6: None}),
+        row(asleep, {1e3: 300, 1e4: 70}),
+        row({"idle": "poll"}, {1e2: 1e4}),
+        row(asleep, {1e5: 10}, cores=2),
+        row({}, {1e5: 10}, device="linux"),
+    ]
+    assert sleep_of(rows).points == ((1e3, 0.3), (1e4, 0.8))
 
 
 def test_the_best_way_of_a_day_may_be_any_for_the_peak(tmp_path):
