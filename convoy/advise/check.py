@@ -9,7 +9,7 @@ is predicted to be the best, beyond noise.
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from convoy.advise.fit import Missing
@@ -51,6 +51,28 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class Delayed:
+    """The median latency of a held-out row at a load beside its prediction."""
+
+    row: Compared
+    load: str
+    measured_ns: float
+    predicted_ns: float
+    interval: float  # half of the 95 % interval, a share
+
+    @property
+    def error(self) -> float:
+        """Return how much more was predicted than measured, a share."""
+        return self.predicted_ns / self.measured_ns - 1
+
+    @property
+    def inside(self) -> bool:
+        """Return whether the interval has the measured value."""
+        low, high = (self.predicted_ns * (1 + sign * self.interval) for sign in (-1, 1))
+        return low <= self.measured_ns <= high
+
+
+@dataclass(frozen=True)
 class Choice:
     """Ways of the same chain and traffic: the one advised, and the one that measured best."""
 
@@ -80,6 +102,7 @@ class Check:
     refused: tuple[tuple[str, str], ...]  # held-out rows without a prediction, and why
     left_out: tuple[str, ...]  # rows that say nothing, and why
     models: tuple[Model, ...]
+    delayed: tuple[Delayed, ...] = ()
 
     @property
     def median_error(self) -> float:
@@ -97,6 +120,15 @@ class Check:
         return bool(self.compared) and self.median_error <= MEDIAN_MAX and not self.beaten
 
 
+def _delayed(model: Model, row: Row, one: Compared) -> Iterator[Delayed]:
+    for line in model.latency:
+        delay = row.delay(line.load)
+        expected = line.of(one.chain, one.predicted_cycles)
+        if expected is not None and delay is not None and delay.p50s_ns:
+            measured_ns = statistics.median(delay.p50s_ns)
+            yield Delayed(one, line.load, measured_ns, expected, line.error)
+
+
 def _choice(what: str, ways: Sequence[Compared]) -> Choice:
     advised = max(ways, key=lambda one: one.predicted_pps)
     best = max(ways, key=lambda one: one.measured_pps)
@@ -110,6 +142,7 @@ def check(rows: Sequence[Row], held_out: Sequence[str] = HELD_OUT) -> Check:
     fitted = models([row for row in rows if row.scenario not in held_out])
     by_kind = {model.kind: model for model in fitted}
     compared, refused = [], []
+    delayed: list[Delayed] = []
     held = measured([row for row in rows if row.scenario in held_out])
     for kind, some in held.items():
         model = by_kind.get(kind)
@@ -136,6 +169,7 @@ def check(rows: Sequence[Row], held_out: Sequence[str] = HELD_OUT) -> Check:
                     model.rate_pps(one.chain, prediction.cycles),
                 )
             )
+            delayed += _delayed(model, row, compared[-1])
     groups: dict[tuple[object, ...], list[Compared]] = {}
     for each in compared:
         chain = each.chain
@@ -148,4 +182,6 @@ def check(rows: Sequence[Row], held_out: Sequence[str] = HELD_OUT) -> Check:
         for ways in groups.values()
         if len(ways) > 1
     ]
-    return Check(tuple(compared), tuple(choices), tuple(refused), left_out(rows), fitted)
+    return Check(
+        tuple(compared), tuple(choices), tuple(refused), left_out(rows), fitted, tuple(delayed)
+    )

@@ -3,11 +3,12 @@
 """The held-out check in words, and as a document."""
 
 import math
+import statistics
 from typing import Any
 
 from rich.table import Table
 
-from convoy.advise.check import MEDIAN_MAX, Check, Choice, Compared
+from convoy.advise.check import MEDIAN_MAX, Check, Choice, Compared, Delayed
 
 
 def _way(one: Compared) -> str:
@@ -43,6 +44,23 @@ def _lost(one: Choice) -> str:
     )
 
 
+def _latencies(result: Check) -> list[str]:
+    """Return how far off median latencies are, at each load."""
+    loads: dict[str, list[Delayed]] = {}
+    for one in result.delayed:
+        loads.setdefault(one.load, []).append(one)
+    said = []
+    for load, some in loads.items():
+        middle = statistics.median(abs(one.error) for one in some)
+        worst = max(some, key=lambda one: abs(one.error))
+        said.append(
+            f"median latency at {load}: median error {middle:.1%} over {len(some)} rows; "
+            f"{sum(one.inside for one in some)} inside their 95 % intervals; worst "
+            f"{worst.error:+.1%}: {worst.row.name}, {worst.row.size} B"
+        )
+    return said
+
+
 def lines(result: Check) -> list[str]:
     """Return what the check says."""
     fits = [
@@ -65,6 +83,7 @@ def lines(result: Check) -> list[str]:
         f"median error {result.median_error:.1%} (at most {MEDIAN_MAX:.0%}) over "
         f"{len(result.compared)} rows; {inside} of {len(with_interval)} inside their 95 % "
         f"intervals; worst {worst.error:+.1%}: {worst.name}, {worst.size} B",
+        *_latencies(result),
         f"the advised way was the best measured one in {same} of {len(result.choices)} choices; "
         f"another one was better beyond noise in {len(beaten)}",
         *beaten,
@@ -75,7 +94,7 @@ def lines(result: Check) -> list[str]:
 def document(result: Check) -> dict[str, Any]:
     """Return it as --json prints it."""
     return {
-        "schema": "convoy.advice-check/1",
+        "schema": "convoy.advice-check/2",
         "holds": result.holds,
         "median_error": round(result.median_error, 4) if result.compared else None,
         "rows": [
@@ -90,6 +109,20 @@ def document(result: Check) -> dict[str, Any]:
                 "inside": one.inside,
             }
             for one in result.compared
+        ],
+        "latencies": [
+            {
+                "row": one.row.name,
+                "way": _way(one.row),
+                "size": one.row.size,
+                "load": one.load,
+                "p50_ns": round(one.measured_ns, 1),
+                "predicted_ns": round(one.predicted_ns, 1),
+                "error": round(one.error, 4),
+                "interval": round(one.interval, 4),
+                "inside": one.inside,
+            }
+            for one in result.delayed
         ],
         "choices": [
             {

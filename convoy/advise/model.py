@@ -12,7 +12,7 @@ import numpy as np
 
 from convoy.advise.evidence import KINDS, NOT_A_HOME
 from convoy.advise.fit import Fit, Measured
-from convoy.advise.parts import Chain, chain_of, link_of, on_own_cores
+from convoy.advise.parts import CONVOYS, Chain, chain_of, link_of, on_own_cores
 from convoy.errors import InputError
 from convoy.report.row import Row
 
@@ -45,18 +45,33 @@ class Kind:
 
 @dataclass(frozen=True)
 class Latency:
-    """Median latency at a load: a line over cycles per packet, and a part for each crossing."""
+    """Median latency at a load: over cycles, functions and crossings.
+
+    Packets that come one by one take longer in each function than its cycles in a burst say.
+    Packets in convoys have costs of their own: they come together and leave together, so that the
+    cycles of all count.
+    """
 
     load: str
+    in_convoys: bool
     fixed_ns: float
     per_cycle_ns: float
-    per_crossing_ns: float
+    per_function_ns: float
+    per_crossing_ns: Mapping[str, float]  # by link
     error: float  # half of the 95 % interval, a share
     rows: int
 
-    def at(self, cycles: float, crossings: int) -> float:
-        """Return the median, in nanoseconds."""
-        return self.fixed_ns + self.per_cycle_ns * cycles + self.per_crossing_ns * crossings
+    def of(self, chain: Chain, cycles: float) -> float | None:
+        """Return the median of a chain, in nanoseconds; None: it is about others."""
+        if (chain.form == CONVOYS) != self.in_convoys or chain.own is not None:
+            return None
+        between = 0.0
+        if chain.crossings:
+            if chain.link not in self.per_crossing_ns:
+                return None
+            between = self.per_crossing_ns[chain.link] * chain.crossings
+        each = self.per_cycle_ns * _together(chain, cycles)
+        return self.fixed_ns + each + self.per_function_ns * len(chain.parts) + between
 
 
 @dataclass(frozen=True)
@@ -177,28 +192,39 @@ def _busy(rows: Sequence[tuple[Row, Measured]]) -> dict[str, float]:
     return result
 
 
+def _together(chain: Chain, cycles: float) -> float:
+    """Return the cycles of packets that come together."""
+    return cycles * chain.packets if chain.form == CONVOYS else cycles
+
+
 def _latency(rows: Sequence[tuple[Row, Measured]]) -> tuple[Latency, ...]:
-    """Fit a line through the medians at each load that was measured."""
-    points: dict[str, list[tuple[float, int, float]]] = {}
+    """Fit the medians at each load that was measured."""
+    points: dict[tuple[str, bool], list[tuple[Measured, float]]] = {}
     for row, one in rows:
         for delay in row.delays if one.chain.own is None else ():
             if delay.p50s_ns:
-                p50 = statistics.median(delay.p50s_ns)
-                points.setdefault(delay.load, []).append((one.cycles, one.chain.crossings, p50))
+                key = delay.load, one.chain.form == CONVOYS
+                points.setdefault(key, []).append((one, statistics.median(delay.p50s_ns)))
     result = []
-    for load, some in points.items():
-        p50s = np.array([p50 for _, _, p50 in some])
-        matrix = np.array([[1.0, cycles, crossings] for cycles, crossings, _ in some])
-        if not matrix[:, 2].any():
-            matrix = matrix[:, :2]
+    for (load, in_convoys), some in points.items():
+        links = sorted({one.chain.link for one, _ in some if one.chain.crossings})
+        p50s = np.array([p50 for _, p50 in some])
+        matrix = np.array([
+            [1.0, _together(one.chain, one.cycles), len(one.chain.parts),
+             *(one.chain.crossings * (one.chain.link == link) for link in links)]
+            for one, _ in some
+        ])  # fmt: skip
         freedom = len(some) - matrix.shape[1]
         if len(some) < LATENCY_MIN or freedom < 1:
             continue
         costs, *_ = np.linalg.lstsq(matrix / p50s[:, None], np.ones(len(some)), rcond=None)
         off = matrix @ costs / p50s - 1.0
         error = 2.0 * float(np.sqrt(off @ off / freedom))
-        crossing = float(costs[2]) if len(costs) > 2 else 0.0
-        result.append(Latency(load, float(costs[0]), float(costs[1]), crossing, error, len(some)))
+        fixed, per_cycle, per_function, *crossings = map(float, costs)
+        between = dict(zip(links, crossings, strict=True))
+        result.append(
+            Latency(load, in_convoys, fixed, per_cycle, per_function, between, error, len(some))
+        )
     return tuple(result)
 
 

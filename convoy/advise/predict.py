@@ -8,7 +8,7 @@ packets plain or in convoys on the way, which may wait. A way is offered only wh
 determine each of its costs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -65,12 +65,13 @@ class Planned:
 
     def latency(self) -> list[tuple[str, float, float]]:
         """Return loads with the median latency, in ns, and half of its interval, a share."""
-        if self.nodes[0].chain.own:  # the line is of one core
-            return []
         result = []
-        for line in self.model.latency:
-            each = [_latency(line, node) for node in self.nodes]
-            result.append((line.load, sum(each), line.error))
+        for load in dict.fromkeys(line.load for line in self.model.latency):
+            lines = [line for line in self.model.latency if line.load == load]
+            each = [_latency(lines, node) for node in self.nodes]
+            known = [one for one in each if one is not None]
+            if len(known) == len(each):
+                result.append((load, sum(ns for ns, _ in known), max(by for _, by in known)))
         return result
 
     def __str__(self) -> str:
@@ -91,8 +92,13 @@ class Planned:
         return f"{self.model.kind}, {servers}, packets {between} between{waits}"
 
 
-def _latency(line: Latency, node: Node) -> float:
-    return line.at(node.prediction.cycles, node.chain.crossings)
+def _latency(lines: Iterable[Latency], node: Node) -> tuple[float, float] | None:
+    """Return a server's median latency in ns, and half of its interval; None: not known."""
+    for line in lines:
+        ns = line.of(node.chain, node.prediction.cycles)
+        if ns is not None:
+            return ns, line.error
+    return None
 
 
 def _links(model: Model) -> list[str]:

@@ -24,6 +24,7 @@ from convoy.advise.traffic import Traffic
 from convoy.cli.advise import ChainAdvice, chain_lines
 from convoy.errors import InputError
 from convoy.frame.model import Outer
+from convoy.report.packets import Delay
 from convoy.report.row import Conditions
 
 TSC_HZ = 2.6e9
@@ -74,6 +75,41 @@ def test_a_model_that_is_right_holds():
     assert result.median_error < 1e-6
     assert [(one.advised.chain.link, one.beaten) for one in result.choices] == [("", False)]
     assert check_words.lines(result)[-1] == "the check holds"
+
+
+def late(one, chain, wrong=1.0):
+    """Return a row with the latency that its cycles, functions and crossings make."""
+    together = chain.packets if chain.form == CONVOYS else 1
+    ns = 300 + 0.5 * true_cycles(chain, int(one.size)) * together + 40 * len(chain.parts)
+    ns += chain.crossings * 4000
+    return replace(one, delays=(Delay("1 Mpps", 1e6, (), (wrong * ns,), (), 0.0),))
+
+
+def test_latency_is_compared_one_by_one_and_in_convoys():
+    some = [
+        late(made(chain, size), chain)
+        for chain in [*ONE_BY_ONE, *TOGETHER] for size in (64, 1400)
+    ]  # fmt: skip
+    both = Chain(parts("firewall", "router"), CONVOYS, 8)
+    chains = [Chain(WEB), Chain(WEB, link="memif"), both]
+    held = [late(made(chain, 64, "held-out"), chain) for chain in chains]
+    held.append(late(made(chains[0], 1400, "held-out"), chains[0], wrong=2))
+    result = check([*some, *held])
+    assert [one.error for one in result.delayed] == pytest.approx([0, 0, 0, -0.5], abs=1e-6)
+    (line,) = (line for line in check_words.lines(result) if "latency" in line)
+    assert line.startswith("median latency at 1 Mpps: median error 0.0% over 4 rows; ")
+    assert line.endswith(f"worst -50.0%: {result.delayed[-1].row.name}, 1400 B")
+    (_, _, _, off) = check_words.document(result)["latencies"]
+    assert (off["way"], off["size"], off["error"], off["inside"]) == ("convoy", 1400, -0.5, False)
+
+
+def test_a_crossing_that_was_not_measured_has_no_latency():
+    some = [late(made(chain), chain) for chain in ONE_BY_ONE]
+    (model,) = models(some)
+    (line,) = model.latency
+    assert line.of(Chain(WEB, link="memif"), 100.0) is not None
+    assert line.of(Chain(WEB, link="shared"), 100.0) is None
+    assert line.of(Chain(WEB, CONVOYS, 8), 100.0) is None
 
 
 def test_a_chain_that_costs_otherwise_fails_it():

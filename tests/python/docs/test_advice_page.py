@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from convoy.advise.check import Check, Compared, check
+from convoy.advise.check import Check, Compared, Delayed, check
 from convoy.report.run_data import read
 
 from .pages import ROOT
@@ -60,6 +60,22 @@ def choices(result: Check) -> str:
     )
 
 
+def latencies(some: Sequence[Delayed]) -> str:
+    errors = [abs(one.error) for one in some]
+    return (
+        f"median error {statistics.median(errors):.1%}, at most {max(errors):.1%}, "
+        f"{sum(one.inside for one in some)} of {len(some)} rows inside their intervals"
+    ).replace("%", " %")
+
+
+def test_latencies_are_those_of_the_results(result):
+    assert {one.load for one in result.delayed} == {"1 Mpps"}
+    in_convoys = [one for one in result.delayed if one.row.chain.form == "convoys"]
+    singly = [one for one in result.delayed if one not in in_convoys]
+    assert f"one by one {latencies(singly)}" in words()
+    assert f"in convoys {latencies(in_convoys)}" in words()
+
+
 def test_the_choices_are_those_of_the_results(result):
     assert choices(result) in words()
     assert result.holds
@@ -73,3 +89,4 @@ def test_the_reference_run_says_what_the_page_says():
     rows = f"{inside} of {len(again.compared)} rows are inside their intervals."
     assert f"docs/measurements/reference.tar.xz`: {errors} {rows} {choices(again)}" in words()
     assert again.holds
+    assert f"Latencies in it: {latencies(again.delayed)}" in words()
