@@ -49,16 +49,16 @@ def _latencies(result: Check) -> list[str]:
     loads: dict[str, list[Delayed]] = {}
     for one in result.delayed:
         loads.setdefault(one.load, []).append(one)
-    said = []
+    sentences = []
     for load, some in loads.items():
         middle = statistics.median(abs(one.error) for one in some)
         worst = max(some, key=lambda one: abs(one.error))
-        said.append(
+        sentences.append(
             f"median latency at {load}: median error {middle:.1%} over {len(some)} rows; "
             f"{sum(one.inside for one in some)} inside their 95 % intervals; worst "
             f"{worst.error:+.1%}: {worst.row.name}, {worst.row.size} B"
         )
-    return said
+    return sentences
 
 
 def lines(result: Check) -> list[str]:

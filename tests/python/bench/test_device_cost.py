@@ -77,8 +77,8 @@ def test_each_side_is_in_results_report_and_tables(tmp_path):
     rows = Database([tmp_path]).query("SELECT DISTINCT part FROM parts ORDER BY 1").rows
     assert rows == (("VNF 1",), ("switch",))
     (scenario,) = read([tmp_path]).scenarios
-    said = [text for text in of_scenario(read([tmp_path]), scenario) if "share" in text]
-    assert said == ["composed: switch and VNFs share a core: by turns."]
+    sentences = [text for text in of_scenario(read([tmp_path]), scenario) if "share" in text]
+    assert sentences == ["composed: switch and VNFs share a core: by turns."]
 
 
 def test_busy_cycles_stand_beside_cpu_time_by_frame_size(tmp_path):
