@@ -3,8 +3,8 @@
 """The cost model, fitted to measured rows by least squares; predictions with their error.
 
 One linear system for each frame size, so nothing is assumed about how costs grow with length; a
-size between two that were measured is interpolated between their predictions. Rows count by their
-relative errors. The error is the fit's own: that of each row where the others predict it
+size between two that were measured is interpolated between their predictions, one a little longer
+than the longest is on the line of the two longest. Rows count by their relative errors. The error is the fit's own: that of each row where the others predict it
 (cross-validation), less what such a prediction is uncertain by, of all sizes; at least the
 residuals and the noise floor. The interval is Student's, 95 %, for one more measurement. A chain
 whose costs the rows do not determine (in statistics: that is not estimable) is refused, with what
@@ -23,6 +23,7 @@ from convoy.report.noise import FLOOR_MIN, critical
 
 Array = NDArray[np.float64]
 ZERO = 1e-9  # of a row's costs: rounding
+BEYOND = 1.1  # times the longest measured size: as far as the line is followed
 MATTERS = 0.05  # share of a prediction from which a row is named
 
 
@@ -54,7 +55,7 @@ class Prediction:
 
     cycles: float
     error: float  # half of the 95 % interval, a share of the cycles; inf: not known
-    sizes: tuple[int, ...]  # measured sizes that it is of: one, or two between which it lies
+    sizes: tuple[int, ...]  # measured ones that it is of: its own, or two on whose line it lies
     basis: tuple[Basis, ...]  # the most important first
     parts: tuple[tuple[str, float], ...]  # cycles of each cost that the rows determine by itself
 
@@ -169,6 +170,8 @@ class Fit:
         block = self._block(chain)
         below = [one for one in block.systems if one <= size][::-1]
         above = [one for one in block.systems if one >= size]
+        if not above and below and size <= below[0] * BEYOND:
+            below, above = below[1:], below[:1]  # the line through the longest two goes on
         if not below or not above:
             there = ", ".join(map(str, block.systems)) or "nothing"
             how = "in convoys" if chain.form == CONVOYS else "one by one"
@@ -183,7 +186,7 @@ class Fit:
             return low
         weight = (size - low.sizes[0]) / (high.sizes[0] - low.sizes[0])
         between = mixed([(low, 1 - weight), (high, weight)])
-        return replace(between, error=max(low.error, high.error))
+        return replace(between, error=max(between.error, low.error, high.error))
 
     def _nearest(self, chain: Chain, sizes: Sequence[int], block: "_Block") -> Prediction | Missing:
         """Return a prediction at the first size at which all that it needs was measured.

@@ -114,6 +114,16 @@ def test_chains_that_were_not_measured_cost_what_their_parts_cost(chain, size):
 
 
 @pytest.mark.parametrize("chain", UNSEEN, ids=str)
+def test_a_size_a_little_beyond_the_longest_is_on_their_line(chain):
+    fit = Fit(rows([*ONE_BY_ONE, *TOGETHER], noise=0.01))
+    at, beyond = fit.predict(chain, 1400), fit.predict(chain, 1518)
+    assert beyond.sizes == (64, 1400)
+    assert beyond.cycles == pytest.approx(true_cycles(chain, 1518), rel=0.1)
+    assert beyond.cycles > at.cycles
+    assert beyond.error > at.error
+
+
+@pytest.mark.parametrize("chain", UNSEEN, ids=str)
 def test_rows_of_another_size_that_lack_parts_take_nothing_away(chain):
     others = rows([ONE_BY_ONE[0], TOGETHER[0]], sizes=[500])
     result = Fit([*rows([*ONE_BY_ONE, *TOGETHER]), *others]).predict(chain, 500)
@@ -173,7 +183,7 @@ def test_a_path_is_told_from_functions_only_by_chains_of_several():
     ("chain", "size", "why"),
     [
         (Chain(parts("ids")), 64, "not measured at 64 B: ids"),
-        (Chain(parts("router")), 1500, "1500 B one by one: measured at 64, 1400"),
+        (Chain(parts("router")), 1541, "1541 B one by one: measured at 64, 1400"),
         (Chain(parts("router")), 60, "60 B one by one: measured at 64, 1400"),
         (Chain(parts("firewall", entries=5000)), 64, "firewall (5,000 entries), measured up to"),
         (Chain(parts("router", "nat"), link="vhost-user", flows=1000), 64, "crossing vhost-user"),
