@@ -4,11 +4,11 @@
 
 One linear system for each frame size, so nothing is assumed about how costs grow with length; a
 size between two that were measured is interpolated between their predictions, one a little longer
-than the longest is on the line of the two longest. Rows count by their relative errors. The error is the fit's own: that of each row where the others predict it
-(cross-validation), less what such a prediction is uncertain by, of all sizes; at least the
-residuals and the noise floor. The interval is Student's, 95 %, for one more measurement. A chain
-whose costs the rows do not determine (in statistics: that is not estimable) is refused, with what
-is missing.
+than the longest is on the line of the two longest. Rows count by their relative errors. The error
+is the fit's own: that of each row where the others predict it (cross-validation), less what such a
+prediction is uncertain by, of all sizes; at least the residuals and the noise floor. The interval
+is Student's, 95 %, for one more measurement. A chain whose costs the rows do not determine (in
+statistics: that is not estimable) is refused, with what is missing.
 """
 
 import math

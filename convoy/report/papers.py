@@ -355,14 +355,10 @@ def in_memory(run: Run, scenario: str) -> Table:
         title="In memory: TSC ticks per packet, median and range",
     )
     for one in (one for one in run.memory if one.scenario == scenario):
-        for row in one.rows():
-            named = {k: v for k, v in row.items() if not isinstance(v, dict)}
-            case = ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in named.items())
-            for name, value in row.items():
-                if isinstance(value, dict):
-                    part = "" if name == "cycles_per_packet" else f", {name.replace('_', ' ')}"
-                    out.add(one.what, case + part, _number(value["median"], ".1f"),
-                            f"[{value['min']:.1f} .. {value['max']:.1f}]")  # fmt: skip
+        for case, name, value in one.figures():
+            part = "" if name == "cycles_per_packet" else f", {name.replace('_', ' ')}"
+            out.add(one.what, case + part, _number(value["median"], ".1f"),
+                    f"[{value['min']:.1f} .. {value['max']:.1f}]")  # fmt: skip
     return out
 
 

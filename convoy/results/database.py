@@ -17,6 +17,7 @@ from convoy.results.applications import ApplicationTrial
 from convoy.results.archive import unpacked
 from convoy.results.documents import BenchPlan, Cannot, Host
 from convoy.results.folder import RunFolder
+from convoy.results.simulated import Simulated
 from convoy.results.trials import Cost, GoalResult, Point, Search, Trial
 
 ROWS_MOST = 1_000_000
@@ -250,7 +251,36 @@ APPLICATIONS = Table(
         "value": lambda a: a.figures.get(a.figure),
     },
 )
-TABLES = (RUNS, VERSIONS, EXCLUDED, CAPTURES, POINTS, GOALS, TRIALS, PARTS, APPLICATIONS)
+MEMORY = Table(
+    "memory",
+    "what a part costs in memory, without a device and a tester: cycles per packet",
+    {
+        "scenario": lambda m: m[0].scenario,
+        "what": lambda m: m[0].what,
+        "variant": lambda m: m[1],
+        "figure": lambda m: m[2],
+        "median": lambda m: m[3]["median"],
+        "least": lambda m: m[3]["min"],
+        "most": lambda m: m[3]["max"],
+    },
+)
+SIMULATED = Table(
+    "simulated",
+    "a figure of a simulated link, with one seed",
+    {
+        "scenario": lambda s: s[0].scenario,
+        "what": lambda s: s[0].what,
+        "topology": lambda s: s[1]["topology"],
+        "link": lambda s: s[1]["link"],
+        "figure": lambda s: s[2],
+        "seed": lambda s: s[3],
+        "value": lambda s: s[4],
+    },
+)
+TABLES = (
+    RUNS, VERSIONS, EXCLUDED, CAPTURES, POINTS, GOALS, TRIALS, PARTS, APPLICATIONS, MEMORY,
+    SIMULATED,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -263,6 +293,14 @@ class Answer:
 
 def _goals(searches: Sequence[Search]) -> Iterable[_Goal]:
     return (_Goal(search.point, goal) for search in searches for goal in search.goals)
+
+
+def _simulated(some: Iterable[Simulated]) -> Iterable[tuple[Simulated, Any, str, int, float]]:
+    for one in some:
+        for row in one.rows():
+            for name, values in row.items():
+                for seed, value in enumerate(values) if isinstance(values, list) else ():
+                    yield one, row, name, seed, value
 
 
 class Database:
@@ -298,6 +336,8 @@ class Database:
         self._insert(run, PARTS, (_Part(t, *one) for t in trials for one in t.part_costs.items()))
         served = (one for one in tried if isinstance(one, ApplicationTrial))
         self._insert(run, APPLICATIONS, served)
+        self._insert(run, MEMORY, ((m, *one) for m in folder.memory() for one in m.figures()))
+        self._insert(run, SIMULATED, _simulated(folder.simulated()))
 
     def _insert(self, run: str, table: Table, things: Iterable[Any]) -> None:
         places = ", ".join("?" * (1 + len(table.columns)))

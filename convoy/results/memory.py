@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """What a line of memory.jsonl says: parts measured in memory, without a device and a tester."""
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,3 +24,15 @@ class Memory(BaseModel):
     def rows(self) -> list[dict[str, Any]]:
         """Return the result's rows; the numbers of each are cycles per packet."""
         return list(self.result.get("results", ()))
+
+    def figures(self) -> Iterator[tuple[str, str, dict[str, float]]]:
+        """Yield the case of each row, as people read it, a figure's name and its numbers.
+
+        Numbers are `median`, `min` and `max`.
+        """
+        for row in self.rows():
+            named = {key: value for key, value in row.items() if not isinstance(value, dict)}
+            case = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in named.items())
+            for name, value in row.items():
+                if isinstance(value, dict):
+                    yield case, name, value

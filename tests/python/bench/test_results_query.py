@@ -16,6 +16,8 @@ from convoy.errors import InputError
 from convoy.results.archive import pack
 from convoy.results.database import TABLES, Database
 from convoy.results.folder import RunFolder
+from convoy.results.memory import Memory
+from convoy.results.simulated import Simulated
 
 from .test_run import CONVOY, named, run
 
@@ -66,6 +68,26 @@ def test_the_rate_of_a_trial_is_that_of_reports(folders, tmp_path):
     folder.append(one.model_copy(update={"result": one.result.model_copy(update={"total": total})}))
     query = Database([folder.path]).query("SELECT received_pps FROM trials")
     assert query.rows == ((pytest.approx(704 / one.duration_s),),)
+
+
+def test_what_was_measured_in_memory_and_simulated_is_there(folders, tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    folder.create(RunFolder(folders[0]).plan())
+    folder.write_host(RunFolder(folders[0]).host())
+    numbers = {"median": 30.5, "min": 29.0, "max": 41.0}
+    row = {"row": "coalesce", "packet_bytes": 60, "cycles_per_packet": numbers}
+    folder.append(Memory(scenario="x", what="vring", command=(), result={"results": [row]}))
+    links = [{"link": "A-1", "mean_bytes": [64.0, 65.0]}]
+    tables = {"tables": [{"topology": "paper-1", "links": links}]}
+    folder.append(Simulated(scenario="y", what="paper", command=(), result=tables))
+    database = Database([folder.path])
+    assert database.query("SELECT * FROM memory").rows == (
+        ("run", "x", "vring", "row coalesce, packet bytes 60", "cycles_per_packet", 30.5, 29, 41),
+    )
+    assert database.query("SELECT * FROM simulated").rows == (
+        ("run", "y", "paper", "paper-1", "A-1", "mean_bytes", 0, 64.0),
+        ("run", "y", "paper", "paper-1", "A-1", "mean_bytes", 1, 65.0),
+    )
 
 
 def test_each_table_and_example_can_be_asked(folders):
