@@ -160,7 +160,16 @@ class Followed:
 
 
 def serve(pid: int | None, listen: str, why: bool) -> None:
-    """Serve the page about a node until a signal comes."""
+    """Serve the page about a node until a signal comes. Raises InputError: it is a whole chain."""
+    nodes = running_nodes()
+    chain = chosen_chain(nodes, pid)
+    if chain is not None and pid in (None, chain.pid):
+        inside = chain.pids()
+        pids = ", ".join(str(node.pid) for node in nodes if node.pid in inside)
+        raise InputError(
+            f"--web: process {chain.pid} runs a chain in parts, and the page shows one node: give "
+            f"a node's PID ({pids or 'there is none'}), or leave --web away"
+        )
     followed = Followed(pid)
     followed.snapshot()  # or say at once why not
     watch = WhyWatch(lambda: followed.node.control, lambda packet: list(lines_of(packet)))

@@ -140,6 +140,13 @@ def test_what_ends_is_started_again_and_the_rest_goes_on(folder: Path):
         shown = json.loads(top(str(part(folder, "limit")["pid"]), "--json"))
         assert shown["counts"]["functions"].keys() == {"fw", "limit", "mac"}
         text = top(str(process.pid))
+        page = subprocess.run(
+            [*CONVOY, "top", str(process.pid), "--web"],
+            capture_output=True, text=True, check=False, timeout=30,
+        )  # fmt: skip
+        assert page.returncode == 2
+        assert f"process {process.pid} runs a chain in parts, and the page shows" in page.stderr
+        assert str(part(folder, "node")["pid"]) in page.stderr
         assert all(word in text for word in ("fw", "limit", "mac", "signal 9", "lost between"))
 
         pids = [each["pid"] for each in published(folder)["parts"]]
