@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from convoy.report.ledger.measured import SHARES, Measured, NotMeasuredError, measure, words
+from convoy.report.ledger.measured import QUIET, Measured, NotMeasuredError, measure, words
 from convoy.report.ledger.model import (
     Claim,
     Coordinates,
@@ -256,7 +256,7 @@ class _Evaluator:
         return Part(what, says, bounded(here, least, most), here, numbers, self._device)
 
     def _floor(self, quantity: Quantity) -> float:
-        if quantity.metric in SHARES:
+        if quantity.metric in QUIET:
             return FLOOR_MIN
         size = None if quantity.size is None else str(quantity.size)
         floor = self._run.noise_floor(self._claim.scenario, size, self._which or None)

@@ -27,8 +27,9 @@ SIMULATED_UNITS = {"mean_bytes": "bytes", "frames_per_packet": "frames/packet"}
 # packets at a time spends more on each.
 TAKEN = ("rate", "line-gbps", "saturation", "per-cpu-second", *APPLICATIONS)
 ADDED = ("latency-p50",)
-SHARES = ("cpu", "core-busy")  # of a core's time: not what the noise of rates is about
-UNPAIRED = (*SHARES, "function-cycles")  # a row has them without their rounds
+# Shares of a core's time, and a number of packets: not what the noise of rates is about.
+QUIET = ("cpu", "core-busy", "loss-period")
+UNPAIRED = ("cpu", "core-busy", "function-cycles")  # a row has them without their rounds
 IN_TURN = "switch and VNFs share a core: each gets it"  # in a note of convoy/dut/switch_vnf.py
 EMULATED = "not comparable"  # in the remark of a device that is no evidence
 
