@@ -11,6 +11,7 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from convoy.advise.fit import Missing
 from convoy.advise.model import Kind, Model, cycles_of_rounds, left_out, measured, models
@@ -81,6 +82,8 @@ class Choice:
     advised: Compared
     best: Compared
     noise: float  # share by which they may differ by chance
+    pairs: int = 0  # of ways that measured differently, beyond noise
+    turned: tuple[tuple[Compared, Compared], ...] = ()  # of them: the better one, predicted worse
 
     @property
     def lost(self) -> float:
@@ -129,12 +132,18 @@ def _delayed(model: Model, row: Row, one: Compared) -> Iterator[Delayed]:
             yield Delayed(one, line.load, measured_ns, expected, line.error)
 
 
+def _noise(one: Compared, other: Compared) -> float:
+    width = half_width(one.rounds, other.rounds, chance=DEVICES)
+    return max(math.expm1(width) if width < 1 else math.inf, FLOOR_MIN)
+
+
 def _choice(what: str, ways: Sequence[Compared]) -> Choice:
     advised = max(ways, key=lambda one: one.predicted_pps)
     best = max(ways, key=lambda one: one.measured_pps)
-    width = half_width(advised.rounds, best.rounds, chance=DEVICES)
-    noise = max(math.expm1(width) if width < 1 else math.inf, FLOOR_MIN)
-    return Choice(what, len(ways), advised, best, noise)
+    ordered = combinations(sorted(ways, key=lambda one: -one.measured_pps), 2)
+    pairs = [(a, b) for a, b in ordered if a.measured_pps / b.measured_pps - 1 > _noise(a, b)]
+    turned = tuple((a, b) for a, b in pairs if a.predicted_pps < b.predicted_pps)
+    return Choice(what, len(ways), advised, best, _noise(advised, best), len(pairs), turned)
 
 
 def check(rows: Sequence[Row], held_out: Sequence[str] = HELD_OUT) -> Check:

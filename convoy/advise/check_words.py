@@ -61,6 +61,22 @@ def _latencies(result: Check) -> list[str]:
     return sentences
 
 
+def _orders(result: Check) -> list[str]:
+    """Return whether ways are predicted in the order in which they measured."""
+    turned = [(one, *pair) for one in result.choices for pair in one.turned]
+    pairs = sum(one.pairs for one in result.choices)
+    if not pairs:
+        return []
+    return [
+        f"of {pairs} pairs of ways that differ beyond noise, {pairs - len(turned)} are predicted "
+        "in the order in which they measured",
+        *(
+            f"{one.what}: {_way(better)} measured better than {_way(worse)}, predicted worse"
+            for one, better, worse in turned
+        ),
+    ]
+
+
 def lines(result: Check) -> list[str]:
     """Return what the check says."""
     fits = [
@@ -87,6 +103,7 @@ def lines(result: Check) -> list[str]:
         f"the advised way was the best measured one in {same} of {len(result.choices)} choices; "
         f"another one was better beyond noise in {len(beaten)}",
         *beaten,
+        *_orders(result),
         "the check holds" if result.holds else "the check fails",
     ]
 
@@ -133,6 +150,8 @@ def document(result: Check) -> dict[str, Any]:
                 "lost": round(one.lost, 4),
                 "noise": None if math.isinf(one.noise) else round(one.noise, 4),
                 "beaten": one.beaten,
+                "pairs": one.pairs,
+                "pairs_turned": [[_way(better), _way(worse)] for better, worse in one.turned],
             }
             for one in result.choices
         ],

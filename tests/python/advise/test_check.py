@@ -129,6 +129,9 @@ def test_another_way_that_is_better_fails_it_if_that_is_no_noise(noise, beaten):
     (choice,) = result.choices
     assert (choice.advised.chain.link, choice.best.chain.link) == ("", "memif")
     assert choice.beaten is beaten
+    assert (choice.pairs, len(choice.turned)) == (int(beaten), int(beaten))
+    order = "of 1 pairs of ways that differ beyond noise, 0 are predicted in the order"
+    assert any(line.startswith(order) for line in check_words.lines(result)) is beaten
 
 
 def test_held_out_rows_are_kept_from_the_fit_and_unknown_ones_are_named():

@@ -52,6 +52,12 @@ def words() -> str:
     return " ".join(PAGE.read_text("utf-8").split())
 
 
+def order(result: Check) -> str:
+    pairs = sum(one.pairs for one in result.choices)
+    turned = sum(len(one.turned) for one in result.choices)
+    return f"{pairs - turned} of {pairs} pairs of ways that differ beyond noise"
+
+
 def choices(result: Check) -> str:
     best = sum(one.advised is one.best for one in result.choices)
     return (
@@ -78,6 +84,7 @@ def test_latencies_are_those_of_the_results(result):
 
 def test_the_choices_are_those_of_the_results(result):
     assert choices(result) in words()
+    assert f"Of all ways, too, the order is right: {order(result)}" in words()
     assert result.holds
 
 
@@ -90,3 +97,4 @@ def test_the_reference_run_says_what_the_page_says():
     assert f"docs/measurements/reference.tar.xz`: {errors} {rows} {choices(again)}" in words()
     assert again.holds
     assert f"Latencies in it: {latencies(again.delayed)}" in words()
+    assert f"The order is right for {order(again)}" in words()
