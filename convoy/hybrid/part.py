@@ -13,7 +13,7 @@ from convoy.chain.split import Part, Split
 from convoy.client import ClientError
 from convoy.errors import ConvoyError, InputError
 from convoy.host.command import run
-from convoy.host.container import LIMITS
+from convoy.host.container import LIMITS, missing, working_runtime
 from convoy.host.folders import dpdk_folder, make_private
 from convoy.host.node import Node
 from convoy.host.open_vswitch import (
@@ -128,8 +128,9 @@ def _in_container(
     files: that it reads.
     """
     return (
-        "podman", "run", "--rm", "--interactive", "--network=none", "--user=0:0", f"--name={name}",
-        *LIMITS, f"--volume={folder}:{folder}", *(f"--volume={file}:{file}:ro" for file in files),
+        "podman", f"--runtime={working_runtime()}", "run", "--rm", "--interactive",
+        "--network=none", "--user=0:0", f"--name={name}", *LIMITS,
+        f"--volume={folder}:{folder}", *(f"--volume={file}:{file}:ro" for file in files),
         *(f"--env={k}={v}" for k, v in environment.items()),
         "--entrypoint=convoyd",
     )  # fmt: skip
@@ -234,10 +235,10 @@ def check_here(split: Split) -> None:
     """Raise InputError for what parts need and this machine has not."""
     places = {part.place: part for part in split.parts}
     if "switch" in places:
-        missing = presence()[1]
-        if missing:
+        lacks = presence()[1]
+        if lacks:
             names = ", ".join(places["switch"].functions)
-            raise InputError(f"{names}: place: switch: {missing}")
+            raise InputError(f"{names}: place: switch: {lacks}")
     if "vm" in places:
         lacks = guest.missing()
         if lacks:
@@ -245,10 +246,9 @@ def check_here(split: Split) -> None:
             raise InputError(f"{names}: place: vm: {lacks}")
     if "container" in places:
         name = places["container"].functions[0]
-        if shutil.which("podman") is None:
-            raise InputError(
-                f"{name}: place: container: podman is not installed: apt-get install podman"
-            )
+        lacks = missing()
+        if lacks:
+            raise InputError(f"{name}: place: container: {lacks}")
         try:
             there = run(["podman", "image", "exists", image()], 60.0).exit_code == 0
         except ConvoyError as error:

@@ -327,7 +327,7 @@ def test_an_image_that_is_not_there_is_said(folder: Path, monkeypatch: pytest.Mo
     ran = subprocess.run([*CONVOY, "run", file], capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert "place: container: " in ran.stderr
-    assert "podman is not installed" in ran.stderr or "no image localhost/no-such" in ran.stderr
+    assert "not installed: podman" in ran.stderr or "no image localhost/no-such" in ran.stderr
 
 
 def test_what_is_to_be_removed_is_known_before_parts_start(
