@@ -200,6 +200,7 @@ SPLITS = [
     (["state", "mac"], {"state": "process", "mac": "switch"}),
     (["limit", "rtr", "fw", "rtr2"], {"rtr": "process", "fw": "switch", "rtr2": "switch"}),
     pytest.param(["state", "rtr"], {"state": "vm", "rtr": "switch"}, marks=pytest.mark.emulated),
+    (["fw", "rtr", "mac"], {"fw": "switch", "rtr": "container", "mac": "container"}),
     (["fw", "rtr", "mac"], {"fw": "shared", "rtr": "shared", "mac": "shared"}),
     (["limit", "rtr", "fw", "swap"], {"limit": "process", "rtr": "shared", "swap": "shared"}),
     (["limit", "rtr", "fw", "mac"], {"limit": "shared", "rtr": "process", "fw": "switch"}),
@@ -212,7 +213,11 @@ def named(value: Any) -> str:
 
 
 @pytest.mark.parametrize(("path", "places"), SPLITS, ids=named)
-def test_the_same_bytes_come_out(path, places, folder: Path):
+def test_the_same_bytes_come_out(
+    path, places, folder: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+):
+    if "container" in places.values():
+        monkeypatch.setenv("CONVOY_IMAGE", request.getfixturevalue("image"))
     if "switch" in places.values() and presence()[1]:
         pytest.skip(presence()[1])
     if "vm" in places.values() and guest.missing():

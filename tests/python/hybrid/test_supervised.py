@@ -5,7 +5,6 @@
 import errno
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -212,35 +211,6 @@ def test_one_that_cannot_start_leaves_nothing(folder: Path):
     assert ran.returncode in (1, 2)
     assert "inside.sock" in ran.stderr
     assert not list(folder.glob("split-*"))
-
-
-@pytest.fixture
-def image(tmp_path: Path) -> Iterator[str]:
-    """An image with convoyd and its libraries, nothing else."""
-    if shutil.which("podman") is None:
-        pytest.skip("podman is not installed")
-    convoyd = find("convoyd")
-    root, name = tmp_path / "root", f"localhost/convoy-test-{os.getpid()}"
-    assert convoyd is not None
-    listed = subprocess.run(["ldd", convoyd], capture_output=True, text=True, check=True).stdout
-    files = {str(convoyd): "/usr/bin/convoyd"}
-    files |= {word: word for word in listed.split() if word.startswith("/")}
-    drivers = Path("/usr/lib").glob("*/dpdk/pmds-*/librte_mempool_ring.so*")
-    files |= {str(driver): str(driver) for driver in drivers}
-    for ours, theirs in files.items():
-        (root / theirs[1:]).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ours, root / theirs[1:])
-    (root / "tmp").mkdir()
-    archive = shutil.make_archive(str(tmp_path / "image"), "tar", root)
-    made = subprocess.run(
-        ["podman", "import", "-q", archive, name], capture_output=True, text=True, check=False
-    )
-    if made.returncode != 0:
-        pytest.skip(f"podman makes no images here: {made.stderr.strip()}")
-    try:
-        yield name
-    finally:
-        subprocess.run(["podman", "rmi", "--force", name], check=True, capture_output=True)
 
 
 def containers() -> str:
