@@ -239,6 +239,7 @@ def _ability(switch: Device) -> Ability:
         # By af_packet a host is joined to it, for applications.
         port_kinds=switch.ability.port_kinds & {"vhost-user", "af_packet"},
         cores=64,
+        nics=switch.ability.nics,
         both_ways=switch.ability.both_ways,
         options={
             "vnf": tuple(VNFS),

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from convoy.base.problem import printable
 from convoy.chain.nic import Nic
-from convoy.dut.base import Device, PortAt, Running, Setup
+from convoy.dut.base import Cost, Device, PortAt, Running, Setup
 from convoy.dut.devices import device
 from convoy.errors import ConvoyError, InputError, first_problem
 from convoy.host.interface import Lent, described, is_virtual_function
@@ -75,6 +75,10 @@ class _Input(threading.Thread):
                     self.requests.put_nowait(line)
                 except queue.Full:
                     return "a request came before the answer to the one before"
+
+
+def _spent(cost: Cost) -> messages.Spent:
+    return messages.Spent(busy_cycles=cost.busy_cycles, packets=cost.packets, source=cost.source)
 
 
 def _times(times: Mapping[int, ThreadTime]) -> tuple[messages.Times, ...]:
@@ -220,12 +224,11 @@ class Agent:
         return messages.Counters(counters=self._device.counters())
 
     def _charge(self, request: messages.Charge) -> messages.Costs:
-        cost = self._device.cost()
-        if cost is None:
-            return messages.Costs(cost=None)
-        return messages.Costs(cost=messages.Spent(
-            busy_cycles=cost.busy_cycles, packets=cost.packets, source=cost.source
-        ))  # fmt: skip
+        cost, parts = self._device.cost(), self._device.part_costs()
+        return messages.Costs(
+            cost=None if cost is None else _spent(cost),
+            parts={name: _spent(one) for name, one in parts.items()},
+        )
 
     def _stop(self, request: messages.Stop) -> messages.Stopped:
         one, self._running = self._device, None

@@ -73,8 +73,15 @@ class RemoteRunning(Running):
 
     def cost(self) -> Cost | None:
         """Return what packets cost by its own counters."""
-        cost = self._connection.ask(messages.Charge(), messages.Costs).cost
-        return None if cost is None else Cost(cost.busy_cycles, cost.packets, cost.source)
+        cost = self._costs().cost
+        return None if cost is None else _cost(cost)
+
+    def part_costs(self) -> Mapping[str, Cost]:
+        """Return what a switch and each VNF behind it spend."""
+        return {name: _cost(one) for name, one in self._costs().parts.items()}
+
+    def _costs(self) -> messages.Costs:
+        return self._connection.ask(messages.Charge(), messages.Costs)
 
     def output(self) -> Mapping[str, str]:
         """Return what its processes said."""
@@ -84,6 +91,10 @@ class RemoteRunning(Running):
         """End it. Where the connection is lost, that has ended it."""
         if not self._connection.lost:
             self._output = self._connection.ask(messages.Stop(), messages.Stopped).output
+
+
+def _cost(spent: messages.Spent) -> Cost:
+    return Cost(spent.busy_cycles, spent.packets, spent.source)
 
 
 class RemoteDevice(Device):

@@ -130,9 +130,10 @@ class Spent(Message):
 
 
 class Costs(Message):
-    """The whole device, if it counts."""
+    """The whole device, if it counts, and its parts that do."""
 
     cost: Spent | None
+    parts: Annotated[dict[_Text, Spent], Field(max_length=64)]
 
 
 class Stopped(Message):

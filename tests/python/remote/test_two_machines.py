@@ -69,10 +69,10 @@ def no_af_xdp() -> bool:
 
 
 KINDS = [
-    ("af_packet", ("convoy", "testpmd", "ovs-dpdk", "linux")),
+    ("af_packet", ("convoy", "testpmd", "ovs-dpdk", "linux", "convoy+vnf", "ovs-dpdk+vnf")),
     pytest.param(
         "af_xdp",
-        ("convoy", "testpmd"),
+        ("convoy", "testpmd", "convoy+vnf"),
         marks=pytest.mark.skipif(
             no_af_xdp(), reason="this kernel has no AF_XDP: CONFIG_XDP_SOCKETS=y"
         ),
@@ -84,7 +84,7 @@ KINDS = [
 @pytest.mark.parametrize(("kind", "can"), KINDS)
 def test_every_device_that_can_is_measured(two, tmp_path, kind, can):
     folder = tmp_path / "run"
-    scenario = two.scenario("convoy, testpmd, ovs-dpdk, linux, vm")
+    scenario = two.scenario("convoy, testpmd, ovs-dpdk, linux, vm, convoy+vnf, ovs-dpdk+vnf")
     ports = f"{kind}:left,{kind}:right"
     words = (scenario, *SMOKE, "--repeats", "1", "--json", "--output", folder)
     done = two.run(*words, ports=ports, tester_ports=ports)
@@ -102,6 +102,9 @@ def test_every_device_that_can_is_measured(two, tmp_path, kind, can):
     mine = [trial for trial in trials if trial.point.device == "convoy"]
     assert any(trial.device_cpu_ns for trial in mine)
     assert any(trial.cost and trial.cost.packets for trial in mine)
+    behind = [trial for trial in trials if trial.point.device == "convoy+vnf"]
+    parts = [trial.part_costs.keys() for trial in behind if trial.part_costs]
+    assert {"switch", "VNF 1"} in parts
     host = RunFolder(folder).host()
     assert host.self_test is None
     assert set(host.nics) == {"left", "right"}
