@@ -33,7 +33,7 @@ setups:
   router: {{functions: [router], devices: [convoy, ovs-dpdk]}}
   firewall: {{functions: [firewall], devices: [linux]}}
   forward: {{functions: [], devices: [testpmd]}}
-  behind: {{functions: [router], devices: [convoy+vnf, ovs-dpdk+vnf]}}
+  behind: {{functions: [router], devices: [convoy+vnf, testpmd+vnf, ovs-dpdk+vnf]}}
 sizes: [64]
 noise: false
 """

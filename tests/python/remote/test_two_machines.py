@@ -68,11 +68,12 @@ def no_af_xdp() -> bool:
     return False
 
 
+SWITCHES = ("convoy", "testpmd", "ovs-dpdk")  # with VNFs behind them
 KINDS = [
-    ("af_packet", ("convoy", "testpmd", "ovs-dpdk", "linux", "convoy+vnf", "ovs-dpdk+vnf")),
+    ("af_packet", ("convoy", "testpmd", "ovs-dpdk", "linux", *(f"{one}+vnf" for one in SWITCHES))),
     pytest.param(
         "af_xdp",
-        ("convoy", "testpmd", "convoy+vnf"),
+        ("convoy", "testpmd", "convoy+vnf", "testpmd+vnf"),
         marks=pytest.mark.skipif(
             no_af_xdp(), reason="this kernel has no AF_XDP: CONFIG_XDP_SOCKETS=y"
         ),
@@ -84,7 +85,8 @@ KINDS = [
 @pytest.mark.parametrize(("kind", "can"), KINDS)
 def test_every_device_that_can_is_measured(two, tmp_path, kind, can):
     folder = tmp_path / "run"
-    scenario = two.scenario("convoy, testpmd, ovs-dpdk, linux, vm, convoy+vnf, ovs-dpdk+vnf")
+    behind = ", ".join(f"{one}+vnf" for one in SWITCHES)
+    scenario = two.scenario(f"convoy, testpmd, ovs-dpdk, linux, vm, {behind}")
     ports = f"{kind}:left,{kind}:right"
     words = (scenario, *SMOKE, "--repeats", "1", "--json", "--output", folder)
     done = two.run(*words, ports=ports, tester_ports=ports)
