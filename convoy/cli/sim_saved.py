@@ -86,7 +86,7 @@ def saved_command(
         typer.Option(
             "--profile",
             help="Our node's: a name, or a file that `convoy advise --profile` wrote. "
-            "Default: node-xeon.",
+            "Default: node-epyc.",
         ),
     ] = None,
     duration_s: Annotated[float, typer.Option("--duration-s", help="Simulated.")] = 0.05,

@@ -89,7 +89,7 @@ class Chain(Model):
 class Simulation(Model):
     """What only `convoy sim run` looks at."""
 
-    profile: Text = Field("node-xeon", description="of nodes, whose functions cost as measured")
+    profile: Text = Field("node-epyc", description="of nodes, whose functions cost as measured")
     gbps: float = Field(40.0, gt=0, le=100000, description="of each link")
     delay_us: float = Field(1.0, ge=1e-6, le=1e9, description="of each link")
     simulate: Simulate = Field(Simulate(), description="how long, and from which seed")

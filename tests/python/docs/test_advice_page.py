@@ -2,13 +2,17 @@
 # Copyright 2026 The Convoy authors
 """The table of the held-out check says what the results beside its page say."""
 
+import json
 import statistics
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from convoy.advise.check import Check, Compared, Delayed, check
+from convoy.cli.advise import _profile
 from convoy.report.run_data import read
+from convoy.sim.saved import Way, compare
 
 from .pages import ROOT
 
@@ -98,3 +102,38 @@ def test_the_reference_run_says_what_the_page_says():
     assert again.holds
     assert f"Latencies in it: {latencies(again.delayed)}" in words()
     assert f"The order is right for {order(again)}" in words()
+
+
+def numbers(document: dict[str, Any], place: str = "") -> dict[str, float]:
+    result = {}
+    for key, value in document.items():
+        if isinstance(value, dict):
+            result |= numbers(value, f"{place}{key}.")
+        elif isinstance(value, int | float):
+            result[place + key] = value
+    return result
+
+
+def saved(way: Way) -> str:
+    waits = {None: "no", 0.0: "0", 5.0: "5 us", 20.0: "20 us"}[way.wait_us]
+    wait = ("yes" if way.wait_us else "no") if way.node == "paper" else waits
+    through = way.packets_at_sink + way.dropped_packets
+    lost = f"{100 * way.dropped_packets / through:.1f} %" if way.dropped_packets else "0"
+    each = (1e6 * seconds for seconds in (way.p50_s, way.p99_s))
+    latency = " / ".join(f"{us:,.0f}" if us >= 100 else f"{us:.3g}" for us in each)
+    return (
+        f"| {way.topology}, {way.offered_pps / 1e6:.1f} | {way.node} | {wait} | "
+        f"{100 * way.frames_saved:.1f} % | {way.bytes_per_packet:.1f} | {way.cpu_ns:.0f} | "
+        f"{way.busy_cores:.2f} | {lost} | {latency} |"
+    )
+
+
+def test_what_is_saved_is_simulated_with_costs_of_the_results(tmp_path):
+    run = read([PAGE.with_suffix(".tar.xz")])
+    _profile(run, tmp_path / "node-epyc.json")
+    ours = ROOT / "convoy/sim/profiles/node-epyc.json"
+    made = numbers(json.loads((tmp_path / "node-epyc.json").read_text()))
+    assert numbers(json.loads(ours.read_text())) == pytest.approx(made, rel=1e-3, abs=0.02)
+    rows = [saved(way) for load in (1.0, 8.0) for way in compare(load=load)]
+    lines = PAGE.read_text("utf-8").splitlines()
+    assert [line for line in lines if line in rows] == rows, "\n".join(rows)

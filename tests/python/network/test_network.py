@@ -265,7 +265,7 @@ def test_a_topology_without_costs_or_traffic_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DescriptorError) as caught:
         open_topology(str(file), {})
     assert "chains.voice: has no traffic" in str(caught.value)
-    assert "functions.rtr: ttl_limit: profile node-xeon has no costs of it" in str(caught.value)
+    assert "functions.rtr: ttl_limit: profile node-epyc has no costs of it" in str(caught.value)
 
 
 def test_descriptors_are_written(tmp_path: Path) -> None:

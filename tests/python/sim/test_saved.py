@@ -30,7 +30,7 @@ def test_unaggregated_is_what_the_model_says(ways, topology, tmp_path):
         assert way.frames_saved == 0
         assert way.bytes_per_packet == 64 + 20
     assert paper.cpu_ns == pytest.approx(1e9 / load("paper-simulation", tmp_path).plain_pps, 1e-3)
-    costs = load("node-xeon", tmp_path).costs
+    costs = load("node-epyc", tmp_path).costs
     each = [1e9 / costs.rate_pps(name, 1, 64) for name in ("firewall", "ids", "router")]
     assert ours.cpu_ns == pytest.approx(sum(each) / 3, rel=2e-3)  # a few are still inside
 
