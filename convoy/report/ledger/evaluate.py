@@ -303,11 +303,15 @@ def _why(claim: Claim, verdict: Verdict, parts: Sequence[Part]) -> str:
     here = first.here.text if first.here else ""
     shown = f"{first.what}: {here}, claimed {first.claimed}; measured {first.numbers}"
     more = f"; and {len(those) - 1} more" if len(those) > 1 else ""
-    because = f". {claim.because}" if verdict == CONTRADICTED and claim.because else ""
     missing = dict.fromkeys(p.device for p in parts if p.verdict == UNTESTED and p.device)
-    without = f"{'' if because else '.'} Not here: {', '.join(missing)}" if missing else ""
-    caveat = f". {claim.caveat}" if claim.caveat else ""
-    return shown + more + because + without + caveat
+    sentences = [
+        shown + more,
+        claim.because if verdict == CONTRADICTED else "",
+        f"Not here: {', '.join(missing)}" if missing else "",
+        claim.caveat,
+    ]
+    known = [text.removesuffix(".") for text in sentences if text]
+    return ". ".join(known) + "." * (len(known) > 1)
 
 
 def evaluate_all(run: Run, ledger: Ledger, scenarios: Sequence[str]) -> list[Evaluation]:

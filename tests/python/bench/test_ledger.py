@@ -239,12 +239,21 @@ def test_parts_of_a_device_are_compared_by_their_cycles(tmp_path, switch, vnf, e
     assert "switch of convoy, a, 64 B: no cycles was measured" in one.why
 
 
+def test_reason_and_caveat_are_sentences_of_the_verdict(tmp_path):
+    run = run_of(tmp_path, rates(a=TEN, b=NINE))
+    orders = [f"{{order: {{of: [{A}, {B}]}}}}", f"{{order: {{of: [{B}, {A}]}}}}"]
+    holds, contradicted = (verdict(tmp_path, run, one, EACH, "Not quite.") for one in orders)
+    assert (holds.verdict, contradicted.verdict) == (HOLDS, CONTRADICTED)
+    assert holds.why.endswith("Mpps. Not quite.")
+    assert contradicted.why.endswith("Mpps. It is another machine. Not quite.")
+
+
 def test_a_claim_of_several_devices_is_tested_on_those_that_are_here(tmp_path):
     measured = rates(a=TEN, b=NINE)
     cannot = (Cannot("x", "", "testpmd", "not installed: dpdk-testpmd"),)
     predicate, each = f"{{order: {{of: [{A}, {B}]}}}}", "{device: [convoy, testpmd], size: [64]}"
     one = verdict(tmp_path, run_of(tmp_path, measured, cannot=cannot), predicate, each)
-    assert (one.verdict, one.why.partition("Not here: ")[2]) == (HOLDS, "testpmd")
+    assert (one.verdict, one.why.partition("Not here: ")[2]) == (HOLDS, "testpmd.")
     assert one.parts[1].numbers == "testpmd: not installed: dpdk-testpmd"
     one = verdict(tmp_path, run_of(tmp_path / "2", {}, {("a", 1e6): ((1, 1), 0)}, cannot=cannot),
                   predicate, "{device: [testpmd], size: [64]}")  # fmt: skip
