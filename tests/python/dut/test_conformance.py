@@ -343,6 +343,7 @@ def test_a_pipeline(tmp_path: Path):
         ("ovs-dpdk+vnf", "firewall", {"convoys": "native"}),
         ("convoy+vnf", "router", {"convoys": "native"}),
         ("testpmd+vnf", "bridge", {"vnf": "testpmd", "convoys": "guest"}),
+        ("convoy+vnf", "bridge", {"vnf": "testpmd", "convoys": "guest"}),
         ("ovs-dpdk+vnf", "router", {"convoys": "switch"}),
         ("ovs-dpdk+vnf", "bridge", {"vnf": "testpmd", "convoys": "both"}),
         ("vpp+vnf", "bridge", {"vnf": "testpmd", "convoys": "guest"}),
