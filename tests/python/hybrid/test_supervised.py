@@ -38,6 +38,7 @@ pytestmark = [
 DEADLINE_S = 90.0
 CONVOY = (sys.executable, "-c", "from convoy.cli.main import main; main()")
 IN_SWITCH = "process" if presence()[1] else "switch"  # without one, the rest is still tested
+FW = "switch" if IN_SWITCH == "switch" else "fw"  # the part that has it
 TWO_CHAINS: dict[str, Any] = {
     "ports": {
         "inside": {"memif": "inside.sock", "mac": "02:00:00:00:0c:01"},
@@ -108,7 +109,7 @@ def test_what_ends_is_started_again_and_the_rest_goes_on(folder: Path):
     cut, whole = [udp()], [tagged(udp())]
     with started(folder) as process, wires(folder) as wired:
         parts = [each["name"] for each in published(folder)["parts"]]
-        assert parts == ["node", "switch" if IN_SWITCH == "switch" else "fw", "limit"]
+        assert parts == ["node", FW, "limit"]
         wired.until_it_forwards("inside", cut)
         for restarts in (1, 2):
             for name in parts[1:]:
@@ -348,7 +349,10 @@ def test_a_full_folder_ends_no_chain(folder: Path, monkeypatch: pytest.MonkeyPat
         wait_for(again, DEADLINE_S, "it to run again")
 
 
-def test_one_that_is_silent_is_started_again(folder: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("name", ["limit", FW])
+def test_one_that_is_silent_is_started_again(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(supervisor, "SILENT_S", 2.0)
     machine = this_machine()
     loaded = load(folder.parent / "chain.yaml", machine)
@@ -358,14 +362,14 @@ def test_one_that_is_silent_is_started_again(folder: Path, monkeypatch: pytest.M
         "test",
         lambda part, line: lines.append(f"{part}: {line}"),
     ) as running:
-        silent = part(folder, "limit")["pid"]
+        silent = part(folder, name)["pid"]
         os.kill(silent, signal.SIGSTOP)
 
         def again() -> bool:
             running.step()
-            now = part(folder, "limit")
+            now = part(folder, name)
             return bool(now["running"] and now["restarts"] == 1)
 
         wait_for(again, DEADLINE_S, "it to run again")
-        assert "limit: gives no answer for 2 s" in lines
+        assert f"{name}: gives no answer for 2 s" in lines
         assert not is_there(silent)
