@@ -8,7 +8,7 @@ from typing import Any
 
 from convoy.advise.choose import HEADROOM
 from convoy.advise.day import Day
-from convoy.advise.fit import Basis
+from convoy.advise.fit import Basis, Prediction
 from convoy.advise.predict import Planned
 from convoy.advise.servers import Node
 
@@ -43,11 +43,18 @@ def _rows(basis: Sequence[Basis]) -> str:
     return f"{shown}; and {more} more rows (--json has all)" if more > 0 else shown
 
 
+def _sizes(prediction: Prediction) -> str:
+    if len(prediction.sizes) < 2:
+        return ""
+    *some, last = map(str, prediction.sizes)
+    return f"; by rows of {', '.join(some)} and {last} B"
+
+
 def _limit(node: Node) -> str:
     prediction = node.prediction
     parts = sorted(prediction.parts, key=lambda part: -part[1])
     costs = ", ".join(f"{name} {cycles:.0f}" for name, cycles in parts if cycles >= NOTHING)
-    sizes = f"; between {' and '.join(map(str, prediction.sizes))} B" * (len(prediction.sizes) > 1)
+    sizes = _sizes(prediction)
     each = f" ({costs})" if costs else ""
     return f"the core: {prediction.cycles:.0f} cycles a packet{each}{sizes}"
 

@@ -22,6 +22,7 @@ from convoy.advise.parts import CONVOYS, Chain, Unknown, levels_of, unknowns, wi
 from convoy.report.noise import FLOOR_MIN, critical
 
 Array = NDArray[np.float64]
+Mix = tuple[tuple[int, float], ...]  # frame sizes, and which share of the packets has each
 ZERO = 1e-9  # of a row's costs: rounding
 BEYOND = 1.1  # times the longest measured size: as far as the line is followed
 MATTERS = 0.05  # share of a prediction from which a row is named
@@ -165,8 +166,22 @@ class Fit:
         near = self._blocks[True].near(size)
         return int(min((one.packets[1] for one in near), default=1))
 
-    def predict(self, chain: Chain, size: int) -> Prediction | Missing:
-        """Return what a packet of a chain costs at a frame size, or why that is not known."""
+    def predict(self, chain: Chain, size: int | Mix) -> Prediction | Missing:
+        """Return what a packet of a chain costs at a frame size, or why that is not known.
+
+        Of a mix: on the mean.
+        """
+        if isinstance(size, int):
+            return self._of_size(chain, size)
+        each: list[tuple[Prediction, float]] = []
+        for one, share in size:
+            cost = self._of_size(chain, one)
+            if isinstance(cost, Missing):
+                return cost
+            each.append((cost, share))
+        return mixed(each)
+
+    def _of_size(self, chain: Chain, size: int) -> Prediction | Missing:
         block = self._block(chain)
         below = [one for one in block.systems if one <= size][::-1]
         above = [one for one in block.systems if one >= size]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from convoy.advise.fit import Missing
+from convoy.advise.fit import Missing, Mix
 from convoy.advise.model import Latency, Model
 from convoy.advise.parts import AGGREGATED, CONVOYS, PLAIN, Chain, Part, names, on_own_cores
 from convoy.advise.servers import Node, Way, full, limit_pps, placed
@@ -29,7 +29,7 @@ class Planned:
 
     model: Model
     way: Way
-    size: int
+    size: int | Mix
     nodes: tuple[Node, ...]
     load_pps: float
 
@@ -64,8 +64,13 @@ class Planned:
         return limit_pps(self.model, self.way, self.size, self.nodes, self.load_pps)
 
     def latency(self) -> list[tuple[str, float, float]]:
-        """Return loads with the median latency, in ns, and half of its interval, a share."""
-        result = []
+        """Return loads with the median latency, in ns, and half of its interval, a share.
+
+        Of one size: the median of a mix is no mean of medians.
+        """
+        result: list[tuple[str, float, float]] = []
+        if not isinstance(self.size, int):
+            return result
         for load in dict.fromkeys(line.load for line in self.model.latency):
             lines = [line for line in self.model.latency if line.load == load]
             each = [_latency(lines, node) for node in self.nodes]
@@ -129,14 +134,15 @@ def _ways(model: Model, parts: tuple[Part, ...], traffic: Traffic, flows: int | 
             yield Way(on_own_cores(Chain(parts, form, packets, "", flows), link, placement))
     for cut in _cuts(parts):
         yield Way(tuple(Chain(some, form, packets, "", flows) for some in cut))
-        if form == PLAIN and full(model.fit, int(traffic.size)) > 1:
+        one = traffic.frames
+        if form == PLAIN and isinstance(one, int) and full(model.fit, one) > 1:
             yield from (
                 Way(tuple(Chain(some, AGGREGATED, 1, "", flows) for some in cut), wait_us)
                 for wait_us in WAITS_US
             )
 
 
-def plan(model: Model, way: Way, size: int, load_pps: float) -> Planned | Missing:
+def plan(model: Model, way: Way, size: int | Mix, load_pps: float) -> Planned | Missing:
     """Return a way with the cores that a load asks for."""
     nodes = placed(model, way, size, load_pps)
     return nodes if isinstance(nodes, Missing) else Planned(model, way, size, nodes, load_pps)
@@ -150,13 +156,11 @@ def plans(
     A way that waits is one of them where no way with the same cut and less of a wait has as few
     cores.
     """
-    if not traffic.size.isdigit():
-        return (), (f"{traffic.size}: predictions are of frames of one size",)
     result: list[Planned] = []
     why: list[str] = []
     for model in models:
         for way in _ways(model, parts, traffic, flows):
-            one = plan(model, way, int(traffic.size), traffic.rate_pps)
+            one = plan(model, way, traffic.frames, traffic.rate_pps)
             if isinstance(one, Missing):
                 if len(way.chains) == 1:
                     link = way.chains[0].link

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from convoy.advise.choose import HEADROOM
-from convoy.advise.fit import Fit, Missing, Prediction, mixed
+from convoy.advise.fit import Fit, Missing, Mix, Prediction, mixed
 from convoy.advise.frames import SINGLE, Core, Frames, leave
 from convoy.advise.model import Model
 from convoy.advise.parts import AGGREGATED, CONVOYS, PLAIN, Chain
@@ -100,15 +100,17 @@ def _filling(
 
 
 def loaded(
-    model: Model, way: Way, size: int, load_pps: float, cores: Sequence[int]
+    model: Model, way: Way, size: int | Mix, load_pps: float, cores: Sequence[int]
 ) -> tuple[Node, ...] | Missing:
     """Return the servers with so many cores each, under a load."""
+    if way.fills and not isinstance(size, int):
+        return Missing("a mix of sizes: only frames of one size are known to be filled")
     nodes: list[Node] = []
     come = SINGLE
     for i, chain in enumerate(way.chains):
         here = chain
         result: Prediction | Missing
-        if way.fills:
+        if way.fills and isinstance(size, int):
             last = i == len(cores) - 1
             hops = 1 if last else -(-cores[i + 1] // cores[i])
             wait_s = 0.0 if last else way.wait_us / 1e6
@@ -131,7 +133,7 @@ def loaded(
     return tuple(nodes)
 
 
-def placed(model: Model, way: Way, size: int, load_pps: float) -> tuple[Node, ...] | Missing:
+def placed(model: Model, way: Way, size: int | Mix, load_pps: float) -> tuple[Node, ...] | Missing:
     """Return the servers with as many cores as a load asks for, from one each up."""
     cores = [1] * len(way.chains)
     while True:
@@ -146,7 +148,9 @@ def placed(model: Model, way: Way, size: int, load_pps: float) -> tuple[Node, ..
             return Missing(f"{cores[small]} cores; processes were measured on one")
 
 
-def limit_pps(model: Model, way: Way, size: int, nodes: Sequence[Node], load_pps: float) -> float:
+def limit_pps(
+    model: Model, way: Way, size: int | Mix, nodes: Sequence[Node], load_pps: float
+) -> float:
     """Return the load under which the first of the servers has no time to spare."""
     cores = [node.cores for node in nodes]
     busiest = max(node.busy for node in nodes)

@@ -181,7 +181,7 @@ def topology(way: Planned, traffic: Traffic, name: str) -> Document:
         stages.append((title, node))
     first, last = instances[0], instances[-1]
     queue = {"burst": BURST}
-    frames = {"frames": {"max-packets": max(2, full(way.model.fit, way.size))}}
+    frames = {"frames": {"max-packets": max(2, full(way.model.fit, int(traffic.size)))}}
     waits = {"aggregation": {"queue": queue | {"wait-us": way.way.wait_us}} | frames}
     duration = min(0.01, PACKETS_MAX / way.load_pps)
     return {

@@ -2,10 +2,14 @@
 # Copyright 2026 The Convoy authors
 """Traffic as people write it: "2 Mpps 64", "500 kpps imix", "20 Mpps 64 in convoys of 22"."""
 
+import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from convoy.advise.fit import Mix
 from convoy.errors import InputError
+from convoy.run.workload import SIZE_FILES
+from convoy.sim.model import IMIX
 
 _RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e\d+)?) *(?P<unit>[kMG]?pps|[kMG]b/s)", re.ASCII)
 _SIZE = re.compile(r"(?P<size>\d+|imix|facebook-like)(?: *B)?")
@@ -22,6 +26,26 @@ class Traffic:
     convoys: int = 0  # packets that arrive in one frame; 0: plain packets
 
     @property
+    def frames(self) -> int | Mix:
+        """Return the size, or the mix's sizes and their shares, as the tester sends them."""
+        if self.size.isdigit():
+            return int(self.size)
+        if self.size == "imix":
+            weights = [(one["bytes"], one["weight"]) for one in IMIX]
+        else:
+            lines = SIZE_FILES[self.size].read_text("utf-8").splitlines()
+            rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+            weights = [(int(row["bytes"]), int(row["weight"])) for row in rows]
+        whole = sum(weight for _, weight in weights)
+        return tuple((size, weight / whole) for size, weight in weights)
+
+    @property
+    def frame_bits(self) -> float:
+        """Return the bits of a frame with FCS, of a mix on the mean."""
+        mix = ((self.frames, 1.0),) if isinstance(self.frames, int) else self.frames
+        return 8 * sum(size * share for size, share in mix)
+
+    @property
     def arrival(self) -> str:
         """Return in what the packets arrive."""
         return f"convoys of {self.convoys}" if self.convoys else "plain packets"
@@ -29,7 +53,7 @@ class Traffic:
     def __str__(self) -> str:
         """Return it as people write it."""
         size = f"{self.size} B" if self.size.isdigit() else self.size
-        return f"{self.rate_pps / 1e6:g} Mpps of {size}, {self.arrival}"
+        return f"{self.rate_pps / 1e6:.4g} Mpps of {size}, {self.arrival}"
 
 
 def parse_size(text: str, rate_pps: float) -> Traffic:
@@ -58,10 +82,8 @@ def parse(text: str) -> Traffic:
             "'500 kpps imix', '10 Gb/s 1500' or '20 Mpps 64 in convoys of 22'"
         )
     number = float(rate["number"]) * _FACTOR.get(rate["unit"][0], 1.0)
-    if rate["unit"].endswith("b/s"):
-        if not size["size"].isdigit():
-            raise InputError(f"--traffic: '{text}': a mix has no one size; give its rate in pps")
-        number /= 8 * int(size["size"])
     if number <= 0:
         raise InputError(f"--traffic: '{text}': the rate must be more than nothing")
-    return Traffic(number, size["size"], int(convoys["packets"]) if convoys else 0)
+    load = Traffic(number, size["size"], int(convoys["packets"]) if convoys else 0)
+    in_bits = rate["unit"].endswith("b/s")
+    return replace(load, rate_pps=number / load.frame_bits) if in_bits else load

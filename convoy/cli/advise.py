@@ -175,6 +175,8 @@ def _profile(run: Run, file: Path) -> Result:
 
 def _simulate(result: "Advised", wanted: Traffic, flows: int, folder: Path) -> None:
     """Write the advised ways of our node as topologies, and the profile that they use."""
+    if not wanted.size.isdigit():
+        raise InputError(f"--simulate: {wanted.size}: profiles are of frames of one size; give one")
     model = simulate.node_of(models(result.run.rows))
     parts: dict[str, tuple[tuple[Part, ...], int | None]] = {"none": ((), None)}
     files: dict[str, str] = {}

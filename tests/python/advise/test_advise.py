@@ -216,7 +216,7 @@ def test_traffic_is_read(text, rate_pps, size):
         "fast 64",
         "2 Mpps 64 x",
         "0 pps 64",
-        "1 Gb/s imix",
+        "1 Gb/s jumbo",
         "1 Mpps 64 in convoys of 0",
     ],
 )

@@ -20,7 +20,7 @@ from convoy.advise.model import Kind, Model, models
 from convoy.advise.parts import AGGREGATED, CONVOYS, Chain, Part, on_own_cores
 from convoy.advise.predict import plan, plans
 from convoy.advise.servers import fits
-from convoy.advise.traffic import Traffic
+from convoy.advise.traffic import Traffic, parse
 from convoy.cli.advise import ChainAdvice, chain_lines
 from convoy.errors import InputError
 from convoy.frame.model import Outer
@@ -282,6 +282,20 @@ def test_frames_are_as_full_as_the_load_makes_them():
     # The same way, under less of a load, has emptier frames.
     fewer = plan(MODEL, many[0.0].way, 64, 40e6)
     assert fewer.nodes[1].prediction.cycles > many[0.0].nodes[1].prediction.cycles
+
+
+@pytest.mark.parametrize(("mix", "mean_bytes"), [("imix", 353.8), ("facebook-like", 128.4)])
+def test_a_mix_of_sizes_is_carried_at_the_mean_of_its_costs(mix, mean_bytes):
+    load = parse(f"2 Gb/s {mix}")
+    assert load.rate_pps == pytest.approx(2e9 / 8 / mean_bytes, rel=1e-3)
+    ways, why = plans([MODEL], WEB, load, None)
+    assert not why
+    assert not any(way.way.fills for way in ways)  # frames between are of one size
+    (one,) = (way for way in ways if len(way.nodes) == 1 and not way.nodes[0].chain.link)
+    expected_cycles = sum(true_cycles(Chain(WEB), size) * share for size, share in load.frames)
+    assert one.nodes[0].prediction.cycles == pytest.approx(expected_cycles, rel=1e-6)
+    assert one.latency() == []
+    assert "by rows of 64 and 1400 B" in "\n".join(expected.lines(ways, why))
 
 
 def test_a_load_of_many_cores_is_a_lower_bound():

@@ -124,6 +124,15 @@ def test_a_size_a_little_beyond_the_longest_is_on_their_line(chain):
 
 
 @pytest.mark.parametrize("chain", UNSEEN, ids=str)
+def test_a_mix_costs_the_mean_of_its_sizes(chain):
+    fit = Fit(rows([*ONE_BY_ONE, *TOGETHER]))
+    mix = ((64, 0.5), (700, 0.3), (1500, 0.2))
+    mean = sum(true_cycles(chain, size) * share for size, share in mix)
+    assert fit.predict(chain, mix).cycles == pytest.approx(mean, rel=1e-6)
+    assert isinstance(fit.predict(chain, ((64, 0.9), (9000, 0.1))), Missing)
+
+
+@pytest.mark.parametrize("chain", UNSEEN, ids=str)
 def test_rows_of_another_size_that_lack_parts_take_nothing_away(chain):
     others = rows([ONE_BY_ONE[0], TOGETHER[0]], sizes=[500])
     result = Fit([*rows([*ONE_BY_ONE, *TOGETHER]), *others]).predict(chain, 500)
