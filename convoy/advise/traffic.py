@@ -12,8 +12,10 @@ from convoy.run.workload import SIZE_FILES
 from convoy.sim.model import IMIX
 
 _RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e\d+)?) *(?P<unit>[kMG]?pps|[kMG]b/s)", re.ASCII)
-_SIZE = re.compile(r"(?P<size>\d+|imix|facebook-like)(?: *B)?")
+_SIZE = re.compile(r"(?P<size>\d{1,6}|imix|facebook-like)(?: *B)?", re.ASCII)
 _CONVOYS = re.compile(r" *in convoys of (?P<packets>[1-9]\d{0,2})$")
+BYTES = range(64, 9018 + 1)  # of a frame, with FCS
+PPS_MAX = 1e12
 _FACTOR = {"k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -66,7 +68,15 @@ def parse_size(text: str, rate_pps: float) -> Traffic:
             f"--traffic: '{text}': the rates are the day's: give the frame size alone, as '64' or "
             "'64 in convoys of 22'"
         )
-    return Traffic(rate_pps, size["size"], int(convoys["packets"]) if convoys else 0)
+    return _load(text, rate_pps, size["size"], convoys)
+
+
+def _load(text: str, rate_pps: float, size: str, convoys: re.Match[str] | None) -> Traffic:
+    if size.isdigit() and int(size) not in BYTES:
+        raise InputError(
+            f"--traffic: '{text}': {size}: a frame has {BYTES[0]} to {BYTES[-1]} bytes, with FCS"
+        )
+    return Traffic(rate_pps, size, int(convoys["packets"]) if convoys else 0)
 
 
 def parse(text: str) -> Traffic:
@@ -82,8 +92,8 @@ def parse(text: str) -> Traffic:
             "'500 kpps imix', '10 Gb/s 1500' or '20 Mpps 64 in convoys of 22'"
         )
     number = float(rate["number"]) * _FACTOR.get(rate["unit"][0], 1.0)
-    if number <= 0:
-        raise InputError(f"--traffic: '{text}': the rate must be more than nothing")
-    load = Traffic(number, size["size"], int(convoys["packets"]) if convoys else 0)
+    if not 0 < number <= PPS_MAX:
+        raise InputError(f"--traffic: '{text}': the rate must be more than 0, {PPS_MAX:g} at most")
+    load = _load(text, number, size["size"], convoys)
     in_bits = rate["unit"].endswith("b/s")
     return replace(load, rate_pps=number / load.frame_bits) if in_bits else load

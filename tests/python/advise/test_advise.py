@@ -217,6 +217,12 @@ def test_traffic_is_read(text, rate_pps, size):
         "2 Mpps 64 x",
         "0 pps 64",
         "1 Gb/s jumbo",
+        "1 Gb/s 0",
+        "1 Mpps 63",
+        "1 Mpps 9019 B",
+        "1 Mpps " + "6" * 5000,
+        "1 Mpps \u0666\u0664",
+        "1e400 pps 64",
         "1 Mpps 64 in convoys of 0",
     ],
 )
