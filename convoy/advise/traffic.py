@@ -15,7 +15,7 @@ _RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e\d+)?) *(?P<unit>[kMG]?pps|[kMG
 _SIZE = re.compile(r"(?P<size>\d{1,6}|imix|facebook-like)(?: *B)?", re.ASCII)
 _CONVOYS = re.compile(r" *in convoys of (?P<packets>[1-9]\d{0,2})$")
 BYTES = range(64, 9018 + 1)  # of a frame, with FCS
-PPS_MAX = 1e12
+RATE_MAX = 1e15  # packets or bits a second
 _FACTOR = {"k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -92,8 +92,8 @@ def parse(text: str) -> Traffic:
             "'500 kpps imix', '10 Gb/s 1500' or '20 Mpps 64 in convoys of 22'"
         )
     number = float(rate["number"]) * _FACTOR.get(rate["unit"][0], 1.0)
-    if not 0 < number <= PPS_MAX:
-        raise InputError(f"--traffic: '{text}': the rate must be more than 0, {PPS_MAX:g} at most")
+    if not 0 < number <= RATE_MAX:
+        raise InputError(f"--traffic: '{text}': the rate must be more than 0, {RATE_MAX:g} at most")
     load = _load(text, number, size["size"], convoys)
     in_bits = rate["unit"].endswith("b/s")
     return replace(load, rate_pps=number / load.frame_bits) if in_bits else load
