@@ -156,11 +156,14 @@ def plans(
     A way that waits is one of them where no way with the same cut and less of a wait has as few
     cores.
     """
+    frames = traffic.frames
+    if frames is None:
+        return (), (f"{traffic.size}: predictions are of frames of one size, or of imix",)
     result: list[Planned] = []
     why: list[str] = []
     for model in models:
         for way in _ways(model, parts, traffic, flows):
-            one = plan(model, way, traffic.frames, traffic.rate_pps)
+            one = plan(model, way, frames, traffic.rate_pps)
             if isinstance(one, Missing):
                 if len(way.chains) == 1:
                     link = way.chains[0].link

@@ -2,13 +2,11 @@
 # Copyright 2026 The Convoy authors
 """Traffic as people write it: "2 Mpps 64", "500 kpps imix", "20 Mpps 64 in convoys of 22"."""
 
-import csv
 import re
 from dataclasses import dataclass, replace
 
 from convoy.advise.fit import Mix
 from convoy.errors import InputError
-from convoy.run.workload import SIZE_FILES
 from convoy.sim.model import IMIX
 
 _RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e\d+)?) *(?P<unit>[kMG]?pps|[kMG]b/s)", re.ASCII)
@@ -28,24 +26,14 @@ class Traffic:
     convoys: int = 0  # packets that arrive in one frame; 0: plain packets
 
     @property
-    def frames(self) -> int | Mix:
-        """Return the size, or the mix's sizes and their shares, as the tester sends them."""
+    def frames(self) -> int | Mix | None:
+        """Return the size, or imix's sizes and their shares; None: a mix that is known by name."""
         if self.size.isdigit():
             return int(self.size)
-        if self.size == "imix":
-            weights = [(one["bytes"], one["weight"]) for one in IMIX]
-        else:
-            lines = SIZE_FILES[self.size].read_text("utf-8").splitlines()
-            rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-            weights = [(int(row["bytes"]), int(row["weight"])) for row in rows]
-        whole = sum(weight for _, weight in weights)
-        return tuple((size, weight / whole) for size, weight in weights)
-
-    @property
-    def frame_bits(self) -> float:
-        """Return the bits of a frame with FCS, of a mix on the mean."""
-        mix = ((self.frames, 1.0),) if isinstance(self.frames, int) else self.frames
-        return 8 * sum(size * share for size, share in mix)
+        if self.size != "imix":
+            return None
+        whole = sum(one["weight"] for one in IMIX)
+        return tuple((one["bytes"], one["weight"] / whole) for one in IMIX)
 
     @property
     def arrival(self) -> str:
@@ -95,5 +83,10 @@ def parse(text: str) -> Traffic:
     if not 0 < number <= RATE_MAX:
         raise InputError(f"--traffic: '{text}': the rate must be more than 0, {RATE_MAX:g} at most")
     load = _load(text, number, size["size"], convoys)
-    in_bits = rate["unit"].endswith("b/s")
-    return replace(load, rate_pps=number / load.frame_bits) if in_bits else load
+    if rate["unit"].endswith("pps"):
+        return load
+    frames = load.frames
+    if frames is None:
+        raise InputError(f"--traffic: '{text}': {load.size} has no one size; give its rate in pps")
+    mix = ((frames, 1.0),) if isinstance(frames, int) else frames
+    return replace(load, rate_pps=number / 8 / sum(bytes_ * share for bytes_, share in mix))

@@ -217,6 +217,7 @@ def test_traffic_is_read(text, rate_pps, size):
         "2 Mpps 64 x",
         "0 pps 64",
         "1 Gb/s jumbo",
+        "1 Gb/s facebook-like",
         "1 Gb/s 0",
         "1 Mpps 63",
         "1 Mpps 9019 B",
