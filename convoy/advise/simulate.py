@@ -21,6 +21,8 @@ Document = dict[str, Any]
 FAT_TREE_K = 16
 HOSTS = FAT_TREE_K**3 // 4  # 1,024
 NAME_MAX = 31  # of a stage
+MERGED = ("sources", "functions", "sinks", "chains")  # of chains that are simulated together
+NO_AGGREGATION: Document = {"none": {}}
 PACKETS_MAX = 1e6  # in one simulated run: seconds of the engine for networks with cycles
 HEADER = """\
 # Advice of `convoy advise`, as the simulator reads it:
@@ -216,11 +218,53 @@ def topology(way: Planned, traffic: Traffic, name: str) -> Document:
                 "spread": "tree",
             }
         },
-        "aggregation": {"queue": queue} | frames if way.way.fills else {"none": {}},
+        "aggregation": {"queue": queue} | frames if way.way.fills else NO_AGGREGATION,
         "links": {"gbps": 100, "delay-us": 1, "queue-frames": 1000},
         "fabric": {"fat-tree": {"k": FAT_TREE_K, "place": "spread"}},
         "simulate": {"duration-s": float(f"{duration:.3g}")},
     }
+
+
+def together(chains: Mapping[str, Planned], traffic: Traffic) -> Document:
+    """Return chains, each by its way, on one fat tree that they share. Raises InputError.
+
+    Hosts have one core, so that chains share links and switches.
+    """
+    result: Document = {}
+    fills = any(way.way.fills for way in chains.values())
+    for number, (name, way) in enumerate(chains.items(), 1):
+        one = topology(way, traffic, name)
+        begin = f"c{number}-"
+        (chain,) = one["chains"].values()
+        chain |= {
+            "from": f"{begin}users", "to": f"{begin}exits",
+            "path": [_named(begin, stage) for stage in chain["path"]],
+        }  # fmt: skip
+        if fills and not way.way.fills:
+            for function in one["functions"].values():
+                function["aggregation"] = NO_AGGREGATION
+        if not result or way.way.fills:
+            result = one | {part: result.get(part, {}) for part in MERGED}
+        for part in MERGED:
+            result[part] = result[part] | {
+                name if part == "chains" else _named(begin, key): value
+                for key, value in one[part].items()
+            }
+    hosts = sum(one["instances"] for one in result["functions"].values())
+    if hosts > HOSTS:
+        raise InputError(
+            f"--simulate: all chains together: {hosts} cores, and the fat tree has {HOSTS} hosts "
+            "of one core each; give a lower rate"
+        )
+    duration = min(0.01, PACKETS_MAX / sum(way.load_pps for way in chains.values()))
+    return result | {
+        "title": f"{', '.join(chains)}, together"[:200],
+        "simulate": {"duration-s": float(f"{duration:.3g}")},
+    }
+
+
+def _named(begin: str, name: str) -> str:
+    return f"{begin}{name}"[:NAME_MAX].rstrip("-")
 
 
 def text(document: Document, name: str) -> str:

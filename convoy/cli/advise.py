@@ -149,6 +149,7 @@ class WrittenProfile(Result):
 
 
 SIMULATED = 3  # ways that --simulate writes for each chain
+TOGETHER = "all.yaml"  # their best ways at once
 SMALL_BYTES = 64
 
 
@@ -180,9 +181,12 @@ def _simulate(result: "Advised", wanted: Traffic, flows: int, folder: Path) -> N
     model = simulate.node_of(models(result.run.rows))
     parts: dict[str, tuple[tuple[Part, ...], int | None]] = {"none": ((), None)}
     files: dict[str, str] = {}
+    best: dict[str, Planned] = {}
     for one in result.advice:
         mine = [way for way in one.planned if way.model.kind == model.kind]
         mine = [way for way in mine if not any(n.chain.link or n.chain.own for n in way.nodes)]
+        if mine:
+            best[one.measured.chain] = mine[0]
         for number, way in enumerate(mine[:SIMULATED], 1):
             name = f"{one.measured.chain}-{number}.yaml"
             topology = simulate.topology(way, wanted, one.measured.chain)
@@ -191,6 +195,8 @@ def _simulate(result: "Advised", wanted: Traffic, flows: int, folder: Path) -> N
                 parts[simulate.function_name(node.chain.parts)] = (node.chain.parts, flows)
     if not files:
         raise ConvoyError("--simulate: no way of our node was predicted; nothing was written")
+    if len(best) > 1:
+        files[TOGETHER] = simulate.text(simulate.together(best, wanted), str(folder / TOGETHER))
     costs = simulate.costs_of(model, int(wanted.size), parts)
     made = simulate.profile_document(model, costs, "advice", _source(result.run), int(wanted.size))
     _write(folder / "profile.json", json.dumps(made, indent=2) + "\n")

@@ -124,6 +124,45 @@ def test_what_advice_says_is_carried_is_and_no_more(tmp_path, way):
             assert busy == pytest.approx(server.busy, rel=0.03), load
 
 
+def test_chains_share_a_fat_tree(tmp_path):
+    traffic = Traffic(40e6, "64")
+    ways = {
+        "web": plan(MODEL, cut(WEB[:1], WEB[1:2]), 64, 40e6),
+        "voice": plan(MODEL, cut(WEB[:2], form=PLAIN), 64, 40e6),
+    }
+    chains = {"none": ((), None)}
+    for way in ways.values():
+        chains |= {simulate.function_name(n.chain.parts): (n.chain.parts, None) for n in way.nodes}
+    costs = simulate.costs_of(MODEL, 64, chains)
+    made = simulate.profile_document(MODEL, costs, "advice", "a test", 64)
+    (tmp_path / "profile.json").write_text(json.dumps(made))
+    for order in (list(ways), list(ways)[::-1]):
+        document = simulate.together({name: ways[name] for name in order}, traffic)
+        assert list(document["chains"]) == order
+        document["simulate"]["duration-s"] = 0.0003
+        result = run(resolve(loads(yaml.safe_dump(document), tmp_path)).data)
+        served = {}
+        for node in result["nodes"]:
+            if node["kind"] == "function":
+                assert node["dropped_packets"] == 0
+                chain = order[int(node["name"][1]) - 1]
+                busy, cores = served.get(chain, (0.0, 0))
+                served[chain] = busy + node["busy_share"], cores + 1
+        # Each is as busy as alone.
+        for name, way in ways.items():
+            alone = simulate.topology(way, traffic, name)
+            alone["simulate"]["duration-s"] = 0.0003
+            nodes = run(resolve(loads(yaml.safe_dump(alone), tmp_path)).data)["nodes"]
+            busy = [node["busy_share"] for node in nodes if node["kind"] == "function"]
+            assert served[name] == (pytest.approx(sum(busy), rel=0.05), len(busy))
+
+
+def test_chains_that_do_not_fit_together_are_refused():
+    many = plan(MODEL, cut(WEB[:2], form=PLAIN), 64, 15e9)
+    with pytest.raises(InputError, match="all chains together: "):
+        simulate.together({"a": many, "b": many}, Traffic(15e9, "64"))
+
+
 def test_ways_with_long_names_and_waits_are_read(tmp_path):
     planned = plan(MODEL, cut(HEAVY[:1], HEAVY[1:], wait_us=5.0), 64, 40e6)
     document = simulate.topology(planned, Traffic(40e6, "64"), "web")
