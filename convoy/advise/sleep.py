@@ -55,7 +55,7 @@ def sleep_of(rows: Iterable[Row]) -> Sleep:
     for row in rows:
         if row.device == "convoy" and row.contends and OPTION in row.conditions.options:
             for delay in row.delays if row.conditions.cores == 1 else ():
-                if delay.cpu_us_per_packet is not None:
+                if delay.cpu_us_per_packet is not None and delay.rate_pps > 0:
                     share = min(1.0, delay.cpu_us_per_packet * delay.rate_pps / 1e6)
                     points[delay.rate_pps] = max(share, points.get(delay.rate_pps, 0.0))
     return Sleep(tuple(sorted(points.items())))

@@ -17,7 +17,7 @@ from convoy.results.applications import ApplicationTrial
 from convoy.results.archive import unpacked
 from convoy.results.documents import BenchPlan, Cannot, Host
 from convoy.results.folder import RunFolder
-from convoy.results.simulated import Simulated
+from convoy.results.simulated import FIGURES, Simulated
 from convoy.results.trials import Cost, GoalResult, Point, Search, Trial
 
 ROWS_MOST = 1_000_000
@@ -299,7 +299,7 @@ def _simulated(some: Iterable[Simulated]) -> Iterable[tuple[Simulated, Any, str,
     for one in some:
         for row in one.rows():
             for name, values in row.items():
-                for seed, value in enumerate(values) if isinstance(values, list) else ():
+                for seed, value in enumerate(values) if name in FIGURES else ():
                     yield one, row, name, seed, value
 
 

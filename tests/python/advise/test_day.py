@@ -115,7 +115,7 @@ def row(setup_options, cost_us, device="convoy", cores=1):
 def test_only_one_worker_that_sleeps_says_what_it_takes():
     asleep = {"idle": "sleep"}
     rows = [
-        row(asleep, {1e4: 80, 1e3: 200, 1e6: None}),
+        row(asleep, {1e4: 80, 1e3: 200, 1e6: None, 0: 1}),
         row(asleep, {1e3: 300, 1e4: 70}),
         row({"idle": "poll"}, {1e2: 1e4}),
         row(asleep, {1e5: 10}, cores=2),

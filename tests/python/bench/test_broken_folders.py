@@ -62,6 +62,21 @@ def gone(name):
     return lambda folder: (folder / name).unlink()
 
 
+def line(name, **values):
+    values = {"scenario": "baseline", "command": [], **values}
+    return lambda folder: (folder / name).write_text(json.dumps(values) + "\n")
+
+
+def memory(what, rows):
+    result = {"results": rows}
+    return line("memory.jsonl", schema="convoy.bench.memory/2", what=what, result=result)
+
+
+def simulated(tables):
+    result = {"tables": tables}
+    return line("simulated.jsonl", schema="convoy.bench.simulated/1", what="x", result=result)
+
+
 @pytest.mark.parametrize(
     ("what", "edit", "words"),
     [
@@ -117,6 +132,26 @@ def gone(name):
             "a column less",
             replaced("trials.jsonl", '"duration_s":', '"duration":'),
             "trials.jsonl:1: duration_s: Field required; this version reads convoy.bench.trial/6",
+        ),
+        (
+            "a figure without its numbers",
+            memory("vring", [{"row": "coalesce", "cycles_per_packet": {"median": 1}}]),
+            "memory.jsonl:1: result.results: cycles_per_packet: must have median, min",
+        ),
+        (
+            "a row without its figure",
+            memory("next-hop", [{"sc_ids": 1}]),
+            "memory.jsonl:1: result.results: a row of next-hop has no same_key, all_",
+        ),
+        (
+            "rows that are none",
+            memory("vring", [7]),
+            "memory.jsonl:1: result.results: must be a list of mappings",
+        ),
+        (
+            "links without numbers",
+            simulated([{"topology": "t", "links": [{"link": "A-1", "mean_bytes": ["a"]}]}]),
+            "simulated.jsonl:1: result.tables: each has a topology and links",
         ),
         (
             "a line written over",

@@ -338,12 +338,12 @@ def test_what_hosts_with_nothing_left_got_is_a_lower_bound(tmp_path, busy, verdi
 
 
 def test_programs_in_memory_and_applications_are_quantities(tmp_path):
-    rows = [{"row": "one", "cycles": {"median": 10, "min": 9, "max": 11}},
-            {"row": "two", "cycles": {"median": 20, "min": 19, "max": 21}}]  # fmt: skip
+    rows = [{"row": "one", "cycles_per_packet": {"median": 10, "min": 9, "max": 11}},
+            {"row": "two", "cycles_per_packet": {"median": 20, "min": 19, "max": 21}}]  # fmt: skip
     more = [Memory(scenario="x", what="vring", command=("b",), result={"results": rows})]
     more += applications({"a": 100.0, "b": 50.0})
     run = run_of(tmp_path, rates(a=TEN), more=more)
-    part = "{metric: in-memory, part: {what: vring, figure: cycles, row: {row: %s}}}"
+    part = "{metric: in-memory, part: {what: vring, figure: cycles_per_packet, row: {row: %s}}}"
     two, one = part % "two", part % "one"
     assert verdict(tmp_path, run, f"{{order: {{of: [{two}, {one}]}}}}").verdict == HOLDS
     assert verdict(tmp_path, run, f"{{order: {{of: [{one}, {two}]}}}}").verdict == CONTRADICTED

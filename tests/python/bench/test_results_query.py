@@ -77,14 +77,14 @@ def test_what_was_measured_in_memory_and_simulated_is_there(folders, tmp_path):
     numbers = {"median": 30.5, "min": 29.0, "max": 41.0}
     row = {"row": "coalesce", "packet_bytes": 60, "cycles_per_packet": numbers}
     folder.append(Memory(scenario="x", what="vring", command=(), result={"results": [row]}))
-    links = [{"link": "A-1", "mean_bytes": [64.0, 65.0]}]
+    links = [{"link": "A-1", "mean_bytes": [64.0, 65.0], "frames_per_packet": [0.5, 0.25]}]
     tables = {"tables": [{"topology": "paper-1", "links": links}]}
     folder.append(Simulated(scenario="y", what="paper", command=(), result=tables))
     database = Database([folder.path])
     assert database.query("SELECT * FROM memory").rows == (
         ("run", "x", "vring", "row coalesce, packet bytes 60", "cycles_per_packet", 30.5, 29, 41),
     )
-    assert database.query("SELECT * FROM simulated").rows == (
+    assert database.query("SELECT * FROM simulated WHERE figure='mean_bytes'").rows == (
         ("run", "y", "paper", "paper-1", "A-1", "mean_bytes", 0, 64.0),
         ("run", "y", "paper", "paper-1", "A-1", "mean_bytes", 1, 65.0),
     )
