@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from convoy.host.container import missing
 from convoy.host.programs import find
 
 
 @pytest.fixture
 def image(tmp_path: Path) -> Iterator[str]:
     """An image with convoyd and its libraries, nothing else."""
-    if shutil.which("podman") is None:
-        pytest.skip("podman is not installed")
+    if lacks := missing():
+        pytest.skip(lacks)
     convoyd = find("convoyd")
     root, name = tmp_path / "root", f"localhost/convoy-test-{os.getpid()}"
     assert convoyd is not None
